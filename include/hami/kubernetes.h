@@ -1,0 +1,433 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kubernetes: a client of the API server, the node-annotation transport, the Binding, and the node
+ * side's handshake. In libhaminodelock-kubernetes.
+ *
+ * Life-cycle rules:
+ *  K1  The client outlives what is made from it: transports, handshakes, requests.
+ *  K2  The client has one thread of its own; callbacks run on it, must not block, and may start
+ *      further requests. No lock is held.
+ *  K3  Deadlines are absolute nanoseconds of CLOCK_MONOTONIC, like those of a manager with the default
+ *      clock.
+ */
+#ifndef HAMI_KUBERNETES_H
+#define HAMI_KUBERNETES_H
+
+#include <hami/handshake.h>
+#include <hami/transport.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hami_kubernetes hami_kubernetes;
+
+/* ---- login ------------------------------------------------------------------------------------ */
+
+/* Verify no server certificate. Said in the log at each start. */
+#define HAMI_KUBERNETES_INSECURE 0x1u
+
+/*
+ * How to reach and to log in to the API server. Looked at in this order: `server` if set; the
+ * kubeconfig files of `kubeconfig`; `home_directory`/.kube/config if that exists; in-cluster, by
+ * service_host and service_port with the service account's files.
+ */
+struct hami_kubernetes_config {
+    size_t size;                     /* sizeof(struct hami_kubernetes_config) */
+    uint32_t flags;                  /* HAMI_KUBERNETES_INSECURE */
+    const char *server;              /* https://host:port; http:// on loopback only */
+    const char *ca_file;             /* with server: PEM file; NULL = the system's */
+    const char *token;               /* with server: bearer token */
+    const char *token_file;          /* with server: read again when it changes */
+    const char *certificate_file;    /* with server: client certificate and key, PEM */
+    const char *key_file;
+    const char *kubeconfig;          /* list of paths separated by ':'; merged as kubectl does */
+    const char *context;             /* NULL = current-context */
+    const char *home_directory;
+    const char *service_host;        /* KUBERNETES_SERVICE_HOST */
+    const char *service_port;        /* KUBERNETES_SERVICE_PORT */
+    const char *service_account_directory; /* NULL = /var/run/secrets/kubernetes.io/serviceaccount */
+    const char *user_agent;          /* NULL = libhaminodelock/VERSION */
+    uint32_t in_flight_max;          /* requests at a time, watches not counted; 0 = 64 */
+    uint64_t request_timeout_ms;     /* of requests without a deadline of their own; 0 = 5000 */
+    uint64_t answer_bytes_max;       /* of one answer's body; 0 = 64 MiB */
+    void (*log)(void *data, enum hami_log_level level, const char *line); /* as in nodelock.h */
+    void *log_data;
+};
+#define HAMI_KUBERNETES_CONFIG_INIT HAMI_SIZED(struct hami_kubernetes_config)
+
+/*
+ * Fills what the environment says: KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT.
+ * The only function of the libraries that reads the environment.
+ * @config   its size set; other members that are set are kept
+ * Returns   0, or INVAL, ABI
+ * Threads   as getenv(3): no thread may change the environment meanwhile
+ * Life      texts are borrowed from the environment until it is changed
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_config_from_environment(struct hami_kubernetes_config *config);
+
+/*
+ * Makes a client: reads the login, starts its thread; connects with the first request.
+ * @config   copied
+ * @ret      new client; free with hami_kubernetes_free()
+ * Returns   0, or:
+ *           INVAL - a field, or a kubeconfig's content, is wrong; the text names file and line or field
+ *           ABI
+ *           NOTSUP - the login needs something that is not supported (an exec plugin, an auth provider)
+ *           ACCESS - a file can't be read; the text names it
+ *           NOMEM
+ * Blocks    for reading files
+ * Threads   MT-Safe
+ * Callback  no
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_new(const struct hami_kubernetes_config *config,
+                                    hami_kubernetes **ret, struct hami_error *reterr);
+
+/*
+ * Frees a client. Requests in flight end with CLOSED, their callbacks run inside this call.
+ * Takes NULL, returns NULL.
+ * Blocks    until the client's thread has ended; no network wait
+ * Threads   no other call may run, or come later
+ * Callback  no
+ * Since     0.1
+ */
+HAMI_PUBLIC hami_kubernetes *hami_kubernetes_free(hami_kubernetes *client);
+
+/* The server's URL, borrowed for the client's life. Since 0.1 */
+HAMI_PUBLIC const char *hami_kubernetes_server(const hami_kubernetes *client);
+
+/* Now, and now plus ms, on the client's clock (K3). Since 0.1 */
+HAMI_PUBLIC uint64_t hami_kubernetes_now(void);
+HAMI_PUBLIC uint64_t hami_kubernetes_in_ms(uint64_t ms);
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+enum hami_kubernetes_method {
+    HAMI_KUBERNETES_GET = 0,
+    HAMI_KUBERNETES_POST,
+    HAMI_KUBERNETES_PUT,
+    HAMI_KUBERNETES_PATCH,
+    HAMI_KUBERNETES_DELETE
+};
+
+struct hami_kubernetes_request {
+    size_t size;
+    enum hami_kubernetes_method method;
+    const char *path;         /* from "/" on, query included, escaped by the caller */
+    const char *accept;       /* NULL = application/json */
+    const char *content_type; /* of the body; NULL = application/json */
+    const char *body;         /* NULL = none */
+    size_t body_length;
+    uint64_t deadline_ns;     /* 0 = the config's request_timeout_ms from now */
+};
+#define HAMI_KUBERNETES_REQUEST_INIT HAMI_SIZED(struct hami_kubernetes_request)
+
+/* An answer. Borrowed for the callback; the blocking form hands it out to be freed. */
+struct hami_kubernetes_answer {
+    size_t size;
+    int code;                 /* 0 = an HTTP answer came, whatever its status; else TRANSPORT (surely not
+                                 sent), IN_DOUBT (may have been carried out), LIMIT (answer too large),
+                                 CLOSED, NOMEM, ACCESS (no credentials could be read) */
+    int status;               /* HTTP status; 0 without an answer */
+    const char *body;         /* ended with NUL; never NULL */
+    size_t body_length;
+    const char *text;         /* what went wrong, for people; "" if nothing. No secret in it */
+    uint64_t server_time_us;  /* from the Date header; 0 = none */
+    uint64_t local_wait_ns;   /* spent here before it was sent: the cap on requests in flight, Retry-After */
+};
+
+typedef void (*hami_kubernetes_answered_fn)(void *data,
+                                            const struct hami_kubernetes_answer *answer);
+
+/*
+ * Starts a request. 429 and 503 with Retry-After are waited for and sent again within the deadline.
+ * @request  copied
+ * @callback required; comes exactly once, on the client's thread (K2), possibly before this returns
+ * Returns   0 - the callback will come or has come; or INVAL, ABI, NOMEM, CLOSED, FORKED, LIMIT (too
+ *           many waiting: 10000) - it will not
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_request_start(hami_kubernetes *client,
+                                              const struct hami_kubernetes_request *request,
+                                              hami_kubernetes_answered_fn callback, void *data);
+
+/*
+ * Sends a request and waits.
+ * @ret      new answer whatever its status; free with hami_kubernetes_answer_free()
+ * Returns   0 - an HTTP answer came; or the answer's code, or what _start returns; no answer then
+ * Blocks    until the request's deadline
+ * Threads   MT-Safe
+ * Callback  no (INVAL)
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_request(hami_kubernetes *client,
+                                        const struct hami_kubernetes_request *request,
+                                        struct hami_kubernetes_answer **ret,
+                                        struct hami_error *reterr);
+
+/* Frees an answer of hami_kubernetes_request(). Takes NULL, returns NULL. Since 0.1 */
+HAMI_PUBLIC struct hami_kubernetes_answer *
+hami_kubernetes_answer_free(struct hami_kubernetes_answer *answer);
+
+/* Counts of one client since it was made. */
+struct hami_kubernetes_stats {
+    size_t size;
+    uint64_t requests;       /* sent, by first try */
+    uint64_t retries;        /* sent again after 429 or 503 */
+    uint64_t answers[6];     /* by class: [0] none, [1] 1xx ... [5] 5xx */
+    uint64_t connections;    /* opened */
+    uint64_t watch_restarts;
+    uint64_t local_wait_ns;  /* total */
+    uint32_t in_flight;      /* gauge */
+    uint32_t waiting;        /* gauge: for a place below in_flight_max */
+};
+#define HAMI_KUBERNETES_STATS_INIT HAMI_SIZED(struct hami_kubernetes_stats)
+HAMI_PUBLIC int hami_kubernetes_stats(hami_kubernetes *client, struct hami_kubernetes_stats *ret);
+
+/* ---- the node-annotation transport ------------------------------------------------------------- */
+
+struct hami_kubernetes_transport_config {
+    size_t size;
+    uint32_t flags;                      /* HAMI_KUBERNETES_NO_WATCH */
+    const char *const *scheduler_names;  /* watch unbound pods of these, so that owners are known
+                                            without a read; NULL = none */
+    size_t scheduler_name_count;         /* at most 16 */
+};
+#define HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT HAMI_SIZED(struct hami_kubernetes_transport_config)
+#define HAMI_KUBERNETES_NO_WATCH 0x1u /* nodes are not watched: for tools that look once */
+
+/*
+ * Makes a transport that keeps locks as annotations of Node objects: guarded JSON Patches, one
+ * metadata-only watch of all nodes, inspection and revocation of pods.
+ * @config   NULL = defaults; copied
+ * @ret      new transport; free with hami_kubernetes_transport_free() after the manager
+ * Returns   0, or INVAL, ABI, NOMEM
+ * Blocks    never
+ * Threads   MT-Safe
+ * Life      K1, L1
+ * Since     0.1
+ */
+HAMI_PUBLIC int
+hami_kubernetes_transport_new(hami_kubernetes *client,
+                              const struct hami_kubernetes_transport_config *config,
+                              struct hami_transport **ret, struct hami_error *reterr);
+
+/* Frees such a transport; no manager may use it any more. Takes NULL, returns NULL. Since 0.1 */
+HAMI_PUBLIC struct hami_transport *
+hami_kubernetes_transport_free(struct hami_transport *transport);
+
+/*
+ * True if the watch's first list of nodes (and of pods) is complete and the watch stands; false while
+ * it is being started again after a loss. Always true without a watch.
+ * Threads   MT-Safe
+ * Since     0.1
+ */
+HAMI_PUBLIC bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport);
+
+/* ---- binding ---------------------------------------------------------------------------------- */
+
+/*
+ * Binds a lease's owner to the lease's node: POST of a Binding that carries the pod's uid, the
+ * resourceVersion read before the lock was written, and bind-phase, bind-time and fence annotations.
+ * A Binding refused for its version is sent again if the pod's revocations are still those.
+ * @lease        borrowed for the call
+ * @deadline_ns  absolute
+ * Returns   0 - bound here: by this Binding, or found so with our uid; or:
+ *           INVAL, FORKED, CLOSED, NOMEM
+ *           LOST - not bound by us and never will be: gone, another uid, being deleted, bound elsewhere,
+ *           revoked, or assigned to another node; release the lease
+ *           ACCESS, NODE, PROTO - refused; the text has the server's reason; release the lease
+ *           TRANSPORT - surely not sent; release the lease
+ *           TIMEDOUT - nothing was sent by the deadline; release the lease
+ *           IN_DOUBT - may be bound: hand the lease off
+ * Blocks    until deadline_ns
+ * Threads   MT-Safe
+ * Callback  no (INVAL)
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease,
+                                     uint64_t deadline_ns, struct hami_error *reterr);
+
+/*
+ * Starts a bind and returns; the callback tells the end, on the client's thread (K2).
+ * @lease    borrowed until the callback
+ * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED, NOMEM, LIMIT - it will not
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_bind_start(hami_kubernetes *client, const hami_lease *lease,
+                                           uint64_t deadline_ns, hami_done_fn callback, void *data);
+
+/* ---- pods ------------------------------------------------------------------------------------- */
+
+/* What a scheduler asks about a pod besides its facts. Texts are borrowed for the callback. */
+struct hami_kubernetes_pod {
+    size_t size;
+    struct hami_owner_facts facts;      /* source HAMI_FACTS_READ */
+    const char *scheduler_name;         /* spec.schedulerName */
+    int32_t priority;                   /* spec.priority; 0 if absent */
+    const char *group;                  /* PodGroup it belongs to; NULL = none */
+    const char *const *resources;       /* resource names that its containers (init containers too) ask
+                                           for with a count above 0 */
+    size_t resource_count;
+};
+
+/* Answer of hami_kubernetes_read_pod_start(). @code 0 or as the blocking bind; pod is NULL unless 0. A
+ * pod that does not exist is 0 with facts.exists false. */
+typedef void (*hami_kubernetes_pod_fn)(void *data, int code, const struct hami_kubernetes_pod *pod,
+                                       const char *text);
+
+/*
+ * Reads a pod from the API server, consistently; the callback tells, on the client's thread (K2).
+ * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED, NOMEM, LIMIT
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespace_name,
+                                               const char *name, uint64_t deadline_ns,
+                                               hami_kubernetes_pod_fn callback, void *data);
+
+/* ---- the node side's handshake ------------------------------------------------------------------ */
+
+typedef struct hami_handshake hami_handshake;
+typedef struct hami_handshake_job hami_handshake_job;
+
+/* Which annotation holds the devices of which resource. */
+struct hami_handshake_vendor {
+    const char *resource;        /* "nvidia.com/gpu" */
+    const char *to_allocate_key; /* "hami.io/vgpu-devices-to-allocate" */
+};
+
+#define HAMI_HANDSHAKE_REQUIRE_FENCE 0x1u /* refuse locks without a lease of their own */
+
+struct hami_handshake_config {
+    size_t size;
+    uint32_t flags;
+    const char *node;                            /* required: the node that this side serves */
+    const char *key;                             /* lock key; NULL = HAMI_NODELOCK_KEY */
+    const struct hami_handshake_vendor *vendors; /* NULL = the NVIDIA row above */
+    size_t vendor_count;                         /* at most 64 */
+};
+#define HAMI_HANDSHAKE_CONFIG_INIT HAMI_SIZED(struct hami_handshake_config)
+
+/*
+ * Makes the node side's client.
+ * @config   copied
+ * @ret      new; free with hami_handshake_free()
+ * Returns   0, or INVAL, ABI, NOMEM
+ * Blocks    never
+ * Threads   MT-Safe
+ * Life      K1
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_new(hami_kubernetes *client,
+                                   const struct hami_handshake_config *config, hami_handshake **ret,
+                                   struct hami_error *reterr);
+
+/* Frees it; every job must have been consumed, and every callback have come. Takes NULL. Since 0.1 */
+HAMI_PUBLIC hami_handshake *hami_handshake_free(hami_handshake *handshake);
+
+/* Device ids of one container, as the kubelet's Allocate lists them. */
+struct hami_handshake_container {
+    const char *const *ids;
+    size_t id_count;
+};
+
+typedef void (*hami_handshake_begun_fn)(void *data, int code, hami_handshake_job *job,
+                                        const struct hami_error *error);
+
+/*
+ * Finds out whom an Allocate is for: the one pod that can be the caller, by two consistent reads begun
+ * in this call (pods of the node, the node's lock). Writes nothing.
+ * @resource     resource name of the call
+ * @containers   1 to 64, in the call's order; borrowed for the call
+ * @callback     comes exactly once, on the client's thread, with a new job on code 0 (consume it by
+ *               _finish or _fail), else:
+ *           LOST - no pod can be the caller
+ *           BUSY - several pods can be the caller
+ *           HELD - the lock names another pod
+ *           LIMIT - the device string does not fit the call (count of devices)
+ *           PROTO - the pod's device string is malformed
+ *           ACCESS, NODE, TRANSPORT, TIMEDOUT, NOMEM, CLOSED
+ *           In each case nothing was written to any pod.
+ * Returns   0 - the callback will come; or INVAL, FORKED, NOMEM, CLOSED, LIMIT
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_begin_start(hami_handshake *handshake, const char *resource,
+                                           const struct hami_handshake_container *containers,
+                                           size_t container_count, uint64_t deadline_ns,
+                                           hami_handshake_begun_fn callback, void *data);
+
+/*
+ * The same for one container, blocking. Codes as the callback's.
+ * @ids, @count  device ids of the container
+ * Blocks    until deadline_ns
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_begin(hami_handshake *handshake, const char *resource,
+                                     const char *const *ids, size_t count, uint64_t deadline_ns,
+                                     hami_handshake_job **ret, struct hami_error *reterr);
+
+/* Whom the job is for; texts borrowed for the job's life. Since 0.1 */
+HAMI_PUBLIC const struct hami_owner *hami_handshake_owner(const hami_handshake_job *job);
+/* Fence of the pod's lock; 0 = a lock without one. Since 0.1 */
+HAMI_PUBLIC uint64_t hami_handshake_fence(const hami_handshake_job *job);
+/* Containers of the job, in the call's order, with name and devices. Since 0.1 */
+HAMI_PUBLIC size_t hami_handshake_container_count(const hami_handshake_job *job);
+HAMI_PUBLIC const char *hami_handshake_container_name(const hami_handshake_job *job,
+                                                      size_t container);
+HAMI_PUBLIC size_t hami_handshake_container_device_count(const hami_handshake_job *job,
+                                                         size_t container);
+HAMI_PUBLIC const struct hami_device *
+hami_handshake_container_device(const hami_handshake_job *job, size_t container, size_t index);
+/* The first container's devices: what a call for one container needs. Since 0.1 */
+HAMI_PUBLIC size_t hami_handshake_device_count(const hami_handshake_job *job);
+HAMI_PUBLIC const struct hami_device *hami_handshake_device(const hami_handshake_job *job,
+                                                            size_t index);
+
+/*
+ * The devices are handed out: erases them from the pod's string; after the last container writes
+ * success with the fence (one patch) and frees the lock, guarded.
+ * @job      consumed
+ * Returns   0 - written (a doubtful release goes on behind); or:
+ *           LOST - the pod is gone or another; its lock, if it still stood, was left to the takeover rules
+ *           ACCESS, PROTO, IN_DOUBT, TRANSPORT, NOMEM, CLOSED - the pod was not written
+ *           INVAL, FORKED
+ * Blocks    until deadline_ns
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
+                                      struct hami_error *reterr);
+HAMI_PUBLIC int hami_handshake_finish_start(hami_handshake_job *job, uint64_t deadline_ns,
+                                            hami_done_fn callback, void *data);
+
+/*
+ * The devices can't be handed out: writes phase failed onto the pod and frees the lock, guarded. Codes
+ * as hami_handshake_finish().
+ * @job      consumed
+ * @reason   for the log; NULL = none
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_fail(hami_handshake_job *job, const char *reason,
+                                    uint64_t deadline_ns, struct hami_error *reterr);
+HAMI_PUBLIC int hami_handshake_fail_start(hami_handshake_job *job, const char *reason,
+                                          uint64_t deadline_ns, hami_done_fn callback, void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
