@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a burst, each with its definition."""
+
+import dataclasses
+
+from checker import events as log
+from checker import locks, pods
+
+
+@dataclasses.dataclass
+class Options:
+    """What the log cannot tell and the caller knows."""
+
+    prefix: str = "hamid"
+    lock_keys: tuple = locks.DEFAULT_KEYS
+    allocate_ms: float | None = None
+    ordered: bool = False
+
+
+class Report:
+    """A log with everything that was derived from it."""
+
+    def __init__(self, events, options=None):
+        self.options = options or Options()
+        self.events = events
+        self.pods = pods.collect(events)
+        self.histories = locks.collect(events, self.options.lock_keys)
+
+    @property
+    def created(self):
+        """The pods of the burst: those whose creation is in the log."""
+        return [pod for pod in self.pods.all if pod.created is not None]
+
+    def by_node(self):
+        nodes = {}
+        for pod in self.created:
+            if pod.bound is not None:
+                nodes.setdefault(pod.node, []).append(pod)
+        return nodes
+
+    def begin(self):
+        """Moment at which the first pod was sent."""
+        return min((pod.created.received for pod in self.created), default=0.0)
+
+    def last_success(self):
+        return max((pod.allocated.finished for pod in self.created if pod.allocated),
+                   default=self.begin())
+
+    def end(self):
+        """Moment of the last success, or of the last lock's removal where that is later."""
+        end = self.last_success()
+        for history in self.histories.values():
+            for _, new in history.changes():
+                if not new.lock:
+                    end = max(end, new.event.finished)
+        return end
+
+
+def figures(report):
+    """All figures by name; None where the caller gave too little to say."""
+    created = report.created
+    calls = _calls(report)
+    makespan = report.last_success() - report.begin()
+    count = len(created)
+    return {
+        "pods": count,
+        "bound": sum(pod.bound is not None for pod in created),
+        "allocated": sum(pod.allocated is not None for pod in created),
+        "failed_binds": sum(pod.failed_binds for pod in created),
+        "api_calls_per_pod": _share(len(calls), count),
+        "api_writes_per_pod": _share(sum(event.is_write for event in calls), count),
+        "api_reads_per_pod": _share(sum(event.is_read for event in calls), count),
+        "makespan_seconds": round(makespan, 3),
+        "makespan_over_serial": _over_serial(report, makespan),
+        "fifo_violations": _fifo_violations(report) if report.options.ordered else None,
+        "double_holds": _double_holds(report),
+        "covered_locks": sum(len(locks.covered(history, report.pods))
+                             for history in report.histories.values()),
+        "stuck_pods": sum(_is_stuck(pod) for pod in created),
+        "locks_left": sum(bool(history.steps and history.steps[-1].lock)
+                          for history in report.histories.values()),
+        "fence_violations": sum(locks.fence_violations(history)
+                                for history in report.histories.values()),
+        "conflicts_409": sum(event.code == 409 for event in _object_writes(report)),
+        "refused_422": _refused(report, with_lease=True),
+        "refused_422_before_lease": _refused(report, with_lease=False),
+        "watches": sum(event.is_watch and event.is_by(report.options.prefix)
+                       for event in report.events),
+    }
+
+
+def _share(calls, count):
+    return round(calls / count, 3) if count else 0.0
+
+
+def _calls(report):
+    """Requests of the daemon's roles during the burst; watches are counted apart."""
+    begin, end = report.begin(), report.end()
+    return [event for event in report.events
+            if event.is_by(report.options.prefix) and not event.is_watch
+            and begin <= event.received <= end]
+
+
+def _over_serial(report, makespan):
+    """Makespan over the sum of the Allocates of the node that has most of them."""
+    most = max((len(found) for found in report.by_node().values()), default=0)
+    if report.options.allocate_ms is None or not most or not report.options.allocate_ms:
+        return None
+    return round(makespan / (most * report.options.allocate_ms / 1000), 3)
+
+
+def _fifo_violations(report):
+    """Neighbours in a node's order of Bindings that were created the other way round."""
+    wrong = 0
+    for found in report.by_node().values():
+        by_creation = sorted(found, key=lambda pod: _order(pod.created))
+        place = {pod: index for index, pod in enumerate(by_creation)}
+        by_binding = sorted(found, key=lambda pod: _order(pod.bound))
+        wrong += sum(place[first] > place[second]
+                     for first, second in zip(by_binding, by_binding[1:]))
+    return wrong
+
+
+def _order(event):
+    return (event.sequence if event.sequence is not None else 0, event.finished,
+            event.position)
+
+
+def _double_holds(report):
+    """Pods that came into a window in which another pod of the node still was.
+
+    A window goes from the answer of the Binding to the success of the last Allocate. A pod
+    that got the lock while its owner needed it counts too, unless it is counted already.
+    """
+    entrants = set()
+    for found in report.by_node().values():
+        in_order = sorted(found, key=lambda pod: _order(pod.bound))
+        for index, later in enumerate(in_order):
+            if any(earlier.is_waiting_at(later.bound) for earlier in in_order[:index]):
+                entrants.add((later.namespace, later.name))
+    for history in report.histories.values():
+        for _, new in locks.taken_while_waiting(history, report.pods):
+            entrants.add(new.owner)
+    return len(entrants)
+
+
+def _is_stuck(pod):
+    """Never served, though nobody deleted it and no kubelet said that it runs."""
+    return pod.allocated is None and not pod.is_deleted and not pod.has_started
+
+
+def _object_writes(report):
+    return [event for event in report.events
+            if event.is_write and event.resource in ("nodes", "pods")]
+
+
+def _refused(report, with_lease):
+    """422 answers, those on nodes that had a lease apart from those before."""
+    first = {}
+    for (node, _), history in report.histories.items():
+        for step in history.steps:
+            if step.lease:
+                known = first.get(node)
+                if known is None or log.before(step.event, known):
+                    first[node] = step.event
+                break
+    count = 0
+    for event in _object_writes(report):
+        if event.code != 422:
+            continue
+        had_lease = event.resource == "pods" or (
+            event.name in first and log.before(first[event.name], event))
+        count += had_lease == with_lease
+    return count

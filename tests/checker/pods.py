@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""What happened to each pod: created, bound, served, gone."""
+
+from checker import events as log
+
+PHASE = "hami.io/bind-phase"
+DONE = "hami.io/mutex.done"
+
+
+class Pod:
+    """One pod, known by its UID; each field is the event that made it true, or None."""
+
+    def __init__(self, namespace, name, uid):
+        self.namespace = namespace
+        self.name = name
+        self.uid = uid
+        self.node = ""
+        self.created = None
+        self.bound = None
+        self.done = None
+        self.succeeded = None
+        self.failed = None
+        self.ended = None
+        self.is_deleted = False
+        self.has_started = False
+        self.failed_binds = 0
+
+    @property
+    def allocated(self):
+        """The write that says that the last Allocate is over.
+
+        The done mark is written once. Without one the last success counts: some plugins
+        write the phase after each container.
+        """
+        return self.done or self.succeeded
+
+    @property
+    def closed(self):
+        """After this event the pod no longer waits for an Allocate."""
+        known = [event for event in (self.allocated, self.failed, self.ended) if event]
+        first = known[0] if known else None
+        for event in known[1:]:
+            if log.before(event, first):
+                first = event
+        return first
+
+    def is_waiting_at(self, event):
+        """Is it bound and not yet served when event takes effect, beyond doubt?"""
+        if self.bound is None or not log.before(self.bound, event):
+            return False
+        return self.closed is None or log.before(event, self.closed)
+
+
+class Pods:
+    """All pods of a log, found by UID or by the name that they had at that time."""
+
+    def __init__(self):
+        self.all = []
+        self._by_uid = {}
+        self._by_name = {}
+
+    def of_name(self, namespace, name):
+        """Every pod that ever had this name, the oldest first."""
+        return [pod for pod in self.all if (pod.namespace, pod.name) == (namespace, name)]
+
+    def of_uid(self, uid):
+        return self._by_uid.get(uid)
+
+    def find(self, event, uid):
+        """The pod that event is about; a new one where it was never seen."""
+        name = (event.namespace, event.name)
+        pod = self._by_uid.get(uid) if uid else self._by_name.get(name)
+        if pod is None:
+            pod = Pod(event.namespace, event.name, uid or "")
+            self.all.append(pod)
+        if uid and not pod.uid:
+            pod.uid = uid
+        if pod.uid:
+            self._by_uid[pod.uid] = pod
+        self._by_name[name] = pod
+        return pod
+
+
+def collect(events):
+    """Follows each pod through the log."""
+    pods = Pods()
+    for event in events:
+        if event.resource != "pods" or not event.is_write:
+            continue
+        if event.subresource == "binding":
+            _note_binding(pods, event)
+        elif event.subresource == "status":
+            _note_status(pods, event)
+        elif event.subresource == "" and event.name and event.succeeded:
+            _note_write(pods, event)
+    return pods
+
+
+def _note_binding(pods, event):
+    if not event.succeeded or not isinstance(event.request, dict):
+        return
+    pod = pods.find(event, (event.request.get("metadata") or {}).get("uid"))
+    if pod.bound is None:
+        pod.bound = event
+        pod.node = (event.request.get("target") or {}).get("name", "")
+
+
+def _note_status(pods, event):
+    if not event.succeeded:
+        return
+    pod = pods.find(event, event.metadata.get("uid"))
+    status = event.request.get("status") if isinstance(event.request, dict) else None
+    if not isinstance(status, dict):
+        return
+    for condition in status.get("conditions") or []:
+        if (condition.get("type") == "PodScheduled" and condition.get("status") == "False"
+                and condition.get("reason") == "SchedulerError"):
+            pod.failed_binds += 1
+    phase = status.get("phase")
+    if phase in ("Running", "Succeeded", "Failed") and pod.ended is None:
+        pod.ended = event
+        pod.has_started = phase != "Failed"
+
+
+def _note_write(pods, event):
+    pod = pods.find(event, event.metadata.get("uid"))
+    if event.verb == "create":
+        pod.created = pod.created or event
+    if event.verb == "delete":
+        _note_deletion(pod, event)
+        return
+    if pod.bound is None:
+        _note_placement(pod, event)
+    if event.verb == "create":
+        return
+    written = log.requested_annotations(event)
+    if written.get(DONE) and pod.done is None:
+        pod.done = event
+    if written.get(PHASE) == "success":
+        pod.succeeded = event
+    elif written.get(PHASE) == "failed" and pod.failed is None:
+        pod.failed = event
+
+
+def _note_deletion(pod, event):
+    """A deletion with a grace period leaves the pod there; its kubelet ends it later."""
+    pod.is_deleted = True
+    waits = event.metadata.get("deletionGracePeriodSeconds")
+    is_bound = pod.bound is not None
+    if pod.ended is None and not (is_bound and waits):
+        pod.ended = event
+
+
+def _note_placement(pod, event):
+    """A pod created or found with a node counts as bound there, however that came."""
+    spec = event.response.get("spec") if isinstance(event.response, dict) else None
+    node = spec.get("nodeName") if isinstance(spec, dict) else None
+    if node:
+        pod.bound = event
+        pod.node = node

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Audit logs made by hand: a node, some pods, and what was done to them when."""
+
+import datetime
+import json
+
+from checker import events, figures
+
+LOCK = "hami.io/mutex.lock"
+LEASE = "hami.io/mutex.lease"
+PHASE = "hami.io/bind-phase"
+DONE = "hami.io/mutex.done"
+
+
+class HandmadeLog:
+    """Each method appends one request that takes a millisecond, at the moment given in ms."""
+
+    def __init__(self, sequence=False):
+        self.lines = []
+        self.version = 100
+        self.annotations = {}
+        self.has_sequence = sequence
+
+    def request(self, at, verb, resource, name, code=200, user="hamid-scheduler",
+                subresource="", request=None, response=None, namespace="", took=1.0):
+        line = {
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse",
+            "auditID": f"id-{len(self.lines)}", "stage": "ResponseComplete", "verb": verb,
+            "user": {"username": user}, "userAgent": "test/1",
+            "objectRef": {"resource": resource, "name": name, "namespace": namespace,
+                          "subresource": subresource},
+            "responseStatus": {"code": code},
+            "requestReceivedTimestamp": stamp(at), "stageTimestamp": stamp(at + took),
+            "requestObject": request, "responseObject": response,
+        }
+        if self.has_sequence:
+            line["annotations"] = {"kubesim/sequence": str(len(self.lines) + 1)}
+        self.lines.append(line)
+
+    def next_version(self):
+        self.version += 1
+        return str(self.version)
+
+    def create(self, at, pod, uid=None, node=None):
+        body = {"kind": "Pod", "metadata": {"name": pod, "uid": uid or f"uid-{pod}",
+                                            "resourceVersion": self.next_version()}}
+        if node:
+            body["spec"] = {"nodeName": node}
+        self.request(at, "create", "pods", "", 201, "admin", request=body, response=body,
+                     namespace="default")
+
+    def bind(self, at, pod, node="gpu-0", code=201, uid=None, took=1.0):
+        self.next_version()
+        body = {"metadata": {"name": pod, "uid": uid or f"uid-{pod}"},
+                "target": {"kind": "Node", "name": node}}
+        self.request(at, "create", "pods", pod, code, subresource="binding", request=body,
+                     response={"kind": "Status", "metadata": {}}, namespace="default",
+                     took=took)
+
+    def pod_patch(self, at, pod, annotations, user="hamid-node", uid=None, took=1.0):
+        answer = {"kind": "PartialObjectMetadata",
+                  "metadata": {"name": pod, "uid": uid or f"uid-{pod}",
+                               "resourceVersion": self.next_version(),
+                               "annotations": annotations}}
+        patch = [{"op": "test", "path": "/metadata/uid", "value": uid or f"uid-{pod}"}]
+        patch += [{"op": "add", "path": pointer(key), "value": value}
+                  for key, value in annotations.items()]
+        self.request(at, "patch", "pods", pod, 200, user, request=patch, response=answer,
+                     namespace="default", took=took)
+
+    def success(self, at, pod, **more):
+        self.pod_patch(at, pod, {PHASE: "success", DONE: "7"}, **more)
+
+    def status(self, at, pod, status, user="kube-scheduler"):
+        self.request(at, "patch", "pods", pod, 200, user, "status",
+                     request={"status": status},
+                     response={"kind": "Pod", "metadata": {
+                         "name": pod, "uid": f"uid-{pod}",
+                         "resourceVersion": self.next_version()}}, namespace="default")
+
+    def failed_bind(self, at, pod, reason="SchedulerError"):
+        self.status(at, pod, {"conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": reason}]})
+
+    def delete(self, at, pod, grace=0):
+        self.request(at, "delete", "pods", pod, 200, "admin", namespace="default", response={
+            "kind": "Pod", "metadata": {"name": pod, "uid": f"uid-{pod}",
+                                        "deletionGracePeriodSeconds": grace,
+                                        "resourceVersion": self.next_version()}})
+
+    def node(self, at, changes, node="gpu-0", code=200, user="hamid-scheduler", took=1.0):
+        """A patch of a node's annotations; None removes one."""
+        patch = [{"op": "remove" if value is None else "add", "path": pointer(key),
+                  "value": value} for key, value in changes.items()]
+        if code != 200:
+            self.request(at, "patch", "nodes", node, code, user, request=patch,
+                         response={"kind": "Status", "metadata": {}}, took=took)
+            return
+        current = self.annotations.setdefault(node, {})
+        for key, value in changes.items():
+            if value is None:
+                current.pop(key, None)
+            else:
+                current[key] = value
+        answer = {"kind": "PartialObjectMetadata",
+                  "metadata": {"name": node, "resourceVersion": self.next_version(),
+                               "annotations": dict(current)}}
+        self.request(at, "patch", "nodes", node, 200, user, request=patch, response=answer,
+                     took=took)
+
+    def take(self, at, pod, fence, node="gpu-0", uid=None, user="hamid-scheduler"):
+        value = lock_value(pod)
+        self.node(at, {LOCK: value, LEASE: lease(value, uid or f"uid-{pod}", fence)}, node,
+                  user=user)
+
+    def release(self, at, fence, node="gpu-0", user="hamid-node"):
+        self.node(at, {LOCK: None, LEASE: lease("", "", fence)}, node, user=user)
+
+    def serve(self, at, pod, fence, node="gpu-0"):
+        """What one pod goes through when everything is right: 20 ms."""
+        self.take(at, pod, fence, node)
+        self.bind(at + 3, pod, node)
+        self.success(at + 15, pod)
+        self.release(at + 18, fence, node)
+
+    def report(self, **options):
+        text = [json.dumps(line) for line in self.lines]
+        return figures.Report(events.read(text), figures.Options(**options))
+
+    def figures(self, **options):
+        return figures.figures(self.report(**options))
+
+
+def good_burst(count, sequence=False):
+    log = HandmadeLog(sequence)
+    for index in range(count):
+        log.create(index, f"pod-{index}")
+    for index in range(count):
+        log.serve(100 + 20 * index, f"pod-{index}", 1000 + index)
+    return log
+
+
+def lock_value(pod):
+    return f"2026-01-01T00:00:00Z,default,{pod}"
+
+
+def lease(lock, uid, fence):
+    if not lock:
+        return json.dumps({"version": 1, "fence": str(fence)}, separators=(",", ":"))
+    return json.dumps({"version": 1, "lock": lock, "uid": uid, "fence": str(fence),
+                       "holder": "host_1", "attempt": str(fence), "hold_ms": 15000,
+                       "free": "node"}, separators=(",", ":"))
+
+
+def pointer(key):
+    return "/metadata/annotations/" + key.replace("~", "~0").replace("/", "~1")
+
+
+def stamp(milliseconds):
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    moment += datetime.timedelta(milliseconds=milliseconds)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
