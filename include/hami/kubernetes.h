@@ -128,15 +128,19 @@ struct hami_kubernetes_request {
 /* An answer. Borrowed for the callback; the blocking form hands it out to be freed. */
 struct hami_kubernetes_answer {
     size_t size;
-    int code;                 /* 0 = an HTTP answer came, whatever its status; else TRANSPORT (surely not
-                                 sent), IN_DOUBT (may have been carried out), LIMIT (answer too large),
-                                 CLOSED, NOMEM, ACCESS (no credentials could be read) */
+    int code;                 /* 0 = an HTTP answer came, whatever its status; else surely not sent:
+                                 TRANSPORT (no connection), TIMEDOUT (the deadline passed before),
+                                 ACCESS (no credentials could be read), NOMEM, CLOSED; or it may have
+                                 been carried out: IN_DOUBT, LIMIT (answer too large; status is set) */
     int status;               /* HTTP status; 0 without an answer */
     const char *body;         /* ended with NUL; never NULL */
     size_t body_length;
     const char *text;         /* what went wrong, for people; "" if nothing. No secret in it */
     uint64_t server_time_us;  /* from the Date header; 0 = none */
     uint64_t local_wait_ns;   /* spent here before it was sent: the cap on requests in flight, Retry-After */
+    uint64_t retry_after_ms;  /* from Retry-After of the last answer; 0 = none */
+    bool maybe_resent;        /* a write that may have been delivered more than once: a refusal may be
+                                 the second copy's, so only success is believed */
 };
 
 typedef void (*hami_kubernetes_answered_fn)(void *data,
