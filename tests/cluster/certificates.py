@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keys and certificates of a control plane that lives for minutes, made by openssl."""
+
+import pathlib
+import subprocess
+
+DAYS = "2"
+
+
+def _openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _key(path):
+    _openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path)
+    path.chmod(0o600)
+
+
+def make(folder):
+    """A CA, a server certificate for loopback, an administrator's and the token key."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _key(folder / "ca.key")
+    _openssl("req", "-x509", "-new", "-key", folder / "ca.key", "-subj", "/CN=test-ca",
+             "-days", DAYS, "-out", folder / "ca.crt")
+    _sign(folder, "server", "/CN=kube-apiserver",
+          "subjectAltName=DNS:localhost,DNS:kubernetes.default,IP:127.0.0.1\n"
+          "extendedKeyUsage=serverAuth\n")
+    _sign(folder, "admin", "/O=system:masters/CN=admin-certificate",
+          "extendedKeyUsage=clientAuth\n")
+    _key(folder / "token.key")
+    _openssl("ec", "-in", folder / "token.key", "-pubout", "-out", folder / "token.pub")
+    return folder
+
+
+def _sign(folder, name, subject, extensions):
+    _key(folder / f"{name}.key")
+    request, extra = folder / f"{name}.csr", folder / f"{name}.ext"
+    extra.write_text(extensions)
+    _openssl("req", "-new", "-key", folder / f"{name}.key", "-subj", subject, "-out", request)
+    _openssl("x509", "-req", "-in", request, "-CA", folder / "ca.crt", "-CAkey",
+             folder / "ca.key", "-CAcreateserial", "-days", DAYS, "-extfile", extra,
+             "-out", folder / f"{name}.crt")

@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Starts etcd, kube-apiserver and kube-scheduler on loopback and ends them again.
+
+Nothing is fixed: ports are free ones, and a start that loses one to somebody else is tried
+again with others. Everything lives in one folder: kubeconfigs, logs, the audit log.
+"""
+
+import http.client
+import json
+import pathlib
+import secrets
+import shutil
+import ssl
+import subprocess
+import tempfile
+import time
+
+from cluster import api, certificates, manifests, processes
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEFAULT_VERSION = "1.37.2"
+START_ATTEMPTS = 4
+
+
+def find_programs(version):
+    """Paths of the programs by name; builds what is missing, with progress on stderr."""
+    found = subprocess.run([str(ROOT / "scripts/build-kubernetes"), "--version", version],
+                           stdout=subprocess.PIPE, text=True, check=False)
+    if found.returncode != 0:
+        raise processes.Failed("scripts/build-kubernetes could not provide a control plane")
+    return dict(line.split(" ", 1) for line in found.stdout.splitlines())
+
+
+class ControlPlane:
+    """One API server with its store and, when asked, its scheduler. A context manager."""
+
+    def __init__(self, version=DEFAULT_VERSION, folder=None):
+        self.version = version.removeprefix("v")
+        self.minor = int(self.version.split(".")[1])
+        self.programs = find_programs(self.version)
+        self.is_temporary = folder is None
+        self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="hami-cluster-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.group = processes.Group(self.folder)
+        self.tokens = {user: secrets.token_hex(16) for user in manifests.USERS}
+        self.port = 0
+        self.certificates = None
+        self.scheduler = None
+
+    def __enter__(self):
+        try:
+            self.certificates = certificates.make(self.folder / "certificates")
+            self._write_files()
+            store = self._start_store()
+            self._start_server(store)
+            self._write_kubeconfigs()
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def audit_log(self):
+        return self.folder / "audit.log"
+
+    def kubeconfig(self, user="admin"):
+        return self.folder / f"{user}.kubeconfig"
+
+    def client(self, user="admin"):
+        return api.Client(self.port, self.certificates / "ca.crt", self.tokens[user],
+                          f"cluster-test/{user}")
+
+    def start_scheduler(self, extenders):
+        """Starts kube-scheduler with these extenders and waits until it is healthy."""
+        self._with_ports(1, lambda ports: self._try_scheduler(extenders, ports[0]))
+
+    def close(self):
+        self.group.close()
+        if self.is_temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write_files(self):
+        tokens = [f'{self.tokens[user]},{name},{name},"{groups}"'
+                  for user, (name, groups) in manifests.USERS.items()]
+        path = self.folder / "tokens.csv"
+        path.touch(mode=0o600)
+        path.write_text("\n".join(tokens) + "\n")
+        (self.folder / "audit-policy.json").write_text(json.dumps(manifests.AUDIT_POLICY))
+
+    def _with_ports(self, count, start):
+        """Runs start with free ports, with others again if somebody took one meanwhile."""
+        for attempt in range(START_ATTEMPTS):
+            try:
+                return start(processes.free_ports(count))
+            except processes.Failed as error:
+                if "address already in use" not in str(error) or attempt + 1 == START_ATTEMPTS:
+                    raise
+        return None
+
+    def _start_store(self):
+        return self._with_ports(2, self._try_store)
+
+    def _try_store(self, ports):
+        url, peer = (f"http://127.0.0.1:{port}" for port in ports)
+        data = tempfile.mkdtemp(prefix="etcd-", dir=self.folder)
+        child = self.group.start("etcd", [
+            self.programs["etcd"], "--name=test", f"--data-dir={data}", "--unsafe-no-fsync",
+            f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
+            f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=test={peer}", "--log-level=warn"])
+
+        def is_ready():
+            connection = http.client.HTTPConnection("127.0.0.1", ports[0], timeout=2)
+            try:
+                connection.request("GET", "/health")
+                return b"true" in connection.getresponse().read()
+            except (OSError, http.client.HTTPException):
+                return False
+            finally:
+                connection.close()
+
+        self.group.wait_until("etcd", child, is_ready, 60)
+        return url
+
+    def _start_server(self, store):
+        self._with_ports(1, lambda ports: self._try_server(store, ports[0]))
+
+    def _try_server(self, store, port):
+        keys = self.certificates
+        child = self.group.start("kube-apiserver", [
+            self.programs["kube-apiserver"], f"--etcd-servers={store}",
+            "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+            f"--secure-port={port}", "--endpoint-reconciler-type=none",
+            "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            f"--client-ca-file={keys / 'ca.crt'}",
+            f"--tls-cert-file={keys / 'server.crt'}",
+            f"--tls-private-key-file={keys / 'server.key'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={keys / 'token.pub'}",
+            f"--service-account-signing-key-file={keys / 'token.key'}",
+            "--disable-admission-plugins=ServiceAccount",
+            f"--cert-dir={self.folder / 'apiserver'}",
+            f"--audit-policy-file={self.folder / 'audit-policy.json'}",
+            f"--audit-log-path={self.audit_log}", "--audit-log-maxsize=10000"])
+        self.port = port
+        client = self.client()
+        self.group.wait_until("kube-apiserver", child, client.is_ready, 120)
+
+    def _write_kubeconfigs(self):
+        for user, token in self.tokens.items():
+            self._write_kubeconfig(user, {"token": token})
+        self._write_kubeconfig("admin-certificate", {
+            "client-certificate": str(self.certificates / "admin.crt"),
+            "client-key": str(self.certificates / "admin.key")})
+
+    def _write_kubeconfig(self, name, user):
+        # JSON is YAML: both our reader and client-go take it.
+        path = self.kubeconfig(name)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {
+                "server": f"https://127.0.0.1:{self.port}",
+                "certificate-authority": str(self.certificates / "ca.crt")}}],
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+        }, indent=2) + "\n")
+
+    def _prepare(self):
+        """Roles for our users, and the namespace that the server itself makes."""
+        client = self.client()
+        for path, body in manifests.roles():
+            client.need("POST", path, body)
+        deadline = time.monotonic() + 30
+        while client.request("GET", "/api/v1/namespaces/default").code != 200:
+            if time.monotonic() > deadline:
+                raise processes.Failed("namespace default did not appear within 30 s")
+            time.sleep(0.05)
+
+    def _try_scheduler(self, extenders, port):
+        group_version = "v1" if self.minor >= 25 else "v1beta3"
+        path = self.folder / "kube-scheduler.json"
+        path.write_text(json.dumps({
+            "apiVersion": f"kubescheduler.config.k8s.io/{group_version}",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler"))},
+            "leaderElection": {"leaderElect": False},
+            "extenders": extenders}, indent=2))
+        self.scheduler = self.group.start("kube-scheduler", [
+            self.programs["kube-scheduler"], f"--config={path}", "--bind-address=127.0.0.1",
+            f"--secure-port={port}", f"--cert-dir={self.folder / 'scheduler'}", "--v=2"])
+        # It makes a certificate for itself; only its health is asked here.
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+
+        def is_ready():
+            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=2,
+                                                     context=context)
+            try:
+                connection.request("GET", "/healthz")
+                return connection.getresponse().status == 200
+            except (OSError, http.client.HTTPException):
+                return False
+            finally:
+                connection.close()
+
+        self.group.wait_until("kube-scheduler", self.scheduler, is_ready, 60)

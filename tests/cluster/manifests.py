@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Objects and policies that a test control plane is set up with."""
+
+# kubeconfig -> (user name, groups)
+USERS = {
+    "admin": ("admin", "system:masters"),
+    "writer": ("writer", "system:masters"),
+    "kube-scheduler": ("system:kube-scheduler", ""),
+    "hamid-scheduler": ("hamid-scheduler", ""),
+    "hamid-node": ("hamid-node", ""),
+    "kubelet": ("kubelet-stand-in", ""),
+}
+
+# What the checker needs, whole; the rest by its name only, so that no call goes uncounted.
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "users": ["system:apiserver"]},
+        {"level": "None", "nonResourceURLs": ["/healthz*", "/readyz*", "/livez*"]},
+        {"level": "Metadata", "verbs": ["list", "watch"]},
+        {"level": "RequestResponse", "resources": [
+            {"group": "", "resources": ["nodes", "nodes/status", "pods", "pods/binding",
+                                        "pods/status", "events"]},
+            {"group": "events.k8s.io", "resources": ["events"]}]},
+        {"level": "Metadata"},
+    ],
+}
+
+# As little as each role needs.
+RULES = {
+    "hamid-scheduler": [
+        {"apiGroups": [""], "resources": ["nodes"],
+         "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"],
+         "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+    ],
+    "hamid-node": [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"],
+         "verbs": ["get", "list", "watch", "patch"]},
+    ],
+    "kubelet": [
+        {"apiGroups": [""], "resources": ["nodes", "pods"],
+         "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["nodes/status", "pods/status"],
+         "verbs": ["get", "patch", "update"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+    ],
+}
+
+
+def roles():
+    """(path, object) of each role and its binding, in the order to create them."""
+    base = "/apis/rbac.authorization.k8s.io/v1"
+    for user, rules in RULES.items():
+        name = USERS[user][0]
+        yield base + "/clusterroles", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": name}, "rules": rules}
+        yield base + "/clusterrolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+                          "name": name}]}
+
+
+def node(name):
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+
+
+def node_status(resource, count):
+    """Strategic merge patch of a Node's status: ready, with room for many small pods."""
+    room = {"cpu": "64", "memory": "256Gi", "pods": "1000", resource: str(count)}
+    return {"status": {"capacity": room, "allocatable": room, "conditions": [
+        {"type": "Ready", "status": "True", "reason": "Test", "message": "made by hand",
+         "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+         "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+
+
+def pod(name, resource=None, annotations=None):
+    container = {"name": "main", "image": "none.invalid/none:1"}
+    if resource:
+        container["resources"] = {"limits": {resource: "1"}}
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default",
+                         "annotations": annotations or {}},
+            "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}
+
+
+def make_node(client, name, resource, count=100):
+    """A Node made by hand: room for devices, and without the taint of one that never ran."""
+    client.need("POST", "/api/v1/nodes", node(name))
+    client.need("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
+                "application/merge-patch+json")
+    client.need("PATCH", f"/api/v1/nodes/{name}/status", node_status(resource, count),
+                "application/strategic-merge-patch+json")
+
+
+def extender(url, resource, has_filter=False, timeout="30s"):
+    """kube-scheduler's entry for a binder of pods that ask for this resource."""
+    entry = {"urlPrefix": url, "bindVerb": "bind", "weight": 1, "nodeCacheCapable": True,
+             "ignorable": False, "httpTimeout": timeout,
+             "managedResources": [{"name": resource, "ignoredByScheduler": False}]}
+    if has_filter:
+        entry["filterVerb"] = "filter"
+    return entry
