@@ -77,7 +77,7 @@ class ControlPlane:
 
     def start_scheduler(self, extenders):
         """Starts kube-scheduler with these extenders and waits until it is healthy."""
-        self._with_ports(1, lambda ports: self._try_scheduler(extenders, ports[0]))
+        self.with_ports(1, lambda ports: self._try_scheduler(extenders, ports[0]))
 
     def close(self):
         self.group.close()
@@ -92,7 +92,7 @@ class ControlPlane:
         path.write_text("\n".join(tokens) + "\n")
         (self.folder / "audit-policy.json").write_text(json.dumps(manifests.AUDIT_POLICY))
 
-    def _with_ports(self, count, start):
+    def with_ports(self, count, start):
         """Runs start with free ports, with others again if somebody took one meanwhile."""
         for attempt in range(START_ATTEMPTS):
             try:
@@ -103,7 +103,7 @@ class ControlPlane:
         return None
 
     def _start_store(self):
-        return self._with_ports(2, self._try_store)
+        return self.with_ports(2, self._try_store)
 
     def _try_store(self, ports):
         url, peer = (f"http://127.0.0.1:{port}" for port in ports)
@@ -128,7 +128,7 @@ class ControlPlane:
         return url
 
     def _start_server(self, store):
-        self._with_ports(1, lambda ports: self._try_server(store, ports[0]))
+        self.with_ports(1, lambda ports: self._try_server(store, ports[0]))
 
     def _try_server(self, store, port):
         keys = self.certificates

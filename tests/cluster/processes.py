@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that never outlive this one, and free ports for them.
 
-Each child is told by the kernel to end when its parent dies, however that happens; a child
+The kernel kills each child when its parent dies, however that happens; a child
 that is still there when the group is closed gets SIGTERM, and SIGKILL after some seconds.
 """
 
@@ -102,7 +102,7 @@ def exit_on_signals():
 def end_with_parent(parent):
     """For preexec_fn: the kernel ends the child when its parent goes, however it goes."""
     def prepare():
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
     return prepare

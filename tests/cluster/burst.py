@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""A burst of pods for one node through kube-scheduler, hamid and a simulated kubelet.
+
+Everything that is asserted comes from the API server's audit log, by way of the checker.
+"""
+
+import concurrent.futures
+import datetime
+import http.client
+import json
+import threading
+import time
+
+from checker import events, figures, timeline
+from cluster import api, manifests, processes, suites
+
+NODE = "gpu-0"
+RESOURCE = "nvidia.com/gpu"
+PHASE = "hami.io/bind-phase"
+LOCK = "hami.io/mutex.lock"
+PODS = 40
+ALLOCATE_MS = 20
+PATIENCE = 180.0
+WRITER_PERIOD = 0.02
+
+
+class Writers:
+    """Heartbeats and a foreign annotation, beside the burst: they must meet no conflict."""
+
+    def __init__(self, plane, node):
+        self.plane = plane
+        self.node = node
+        self.is_over = threading.Event()
+        self.counts = {"heartbeats": 0, "annotations": 0}
+        self.refusals = []
+        self.threads = [threading.Thread(target=self._write, args=(name, make), daemon=True)
+                        for name, make in (("heartbeats", self._heartbeat),
+                                           ("annotations", self._annotation))]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join(api.TIMEOUT)
+
+    def _write(self, name, make):
+        client = self.plane.client("writer")
+        number = 0
+        while not self.is_over.wait(WRITER_PERIOD):
+            number += 1
+            try:
+                answer = client.request("PATCH", *make(number))
+            except (OSError, http.client.HTTPException) as error:
+                self.refusals.append(f"{name}: {error}")
+                continue
+            if answer.code == 200:
+                self.counts[name] += 1
+            else:
+                self.refusals.append(f"{name}: {answer}")
+
+    def _heartbeat(self, _number):
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        return (f"/api/v1/nodes/{self.node}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "Test",
+             "lastHeartbeatTime": now.replace("+00:00", "Z")}]}},
+            "application/strategic-merge-patch+json")
+
+    def _annotation(self, number):
+        return (f"/api/v1/nodes/{self.node}",
+                {"metadata": {"annotations": {"example.com/beat": str(number)}}},
+                api.MERGE_PATCH)
+
+
+class Burst:
+    """One burst on a control plane that runs; hamid and the kubelet are started for it."""
+
+    def __init__(self, plane, say, pods=PODS, allocate_ms=ALLOCATE_MS, patience="30s"):
+        self.plane = plane
+        self.say = say
+        self.pods = pods
+        self.allocate_ms = allocate_ms
+        self.patience = patience
+        self.admin = plane.client()
+        self.group = plane.group
+        self.writers = None
+
+    def run(self):
+        """Answers the checker's report of what the server saw."""
+        manifests.make_node(self.admin, NODE, RESOURCE, max(100, self.pods))
+        self._start_node_side()
+        url = self._start_binder()
+        self.plane.start_scheduler([manifests.extender(url, RESOURCE, timeout=self.patience)])
+        self.say("kube-scheduler, hamid and the simulated kubelet are ready")
+        with Writers(self.plane, NODE) as self.writers:
+            self._create()
+            self._wait()
+        return self.report()
+
+    def report(self):
+        with open(self.plane.audit_log, encoding="utf-8") as file:
+            found = events.read(file)
+        return figures.Report(found, figures.Options(allocate_ms=self.allocate_ms))
+
+    def _start_binder(self):
+        def start(attempt_ports):
+            listen, metrics = (f"127.0.0.1:{port}" for port in attempt_ports)
+            child = self.group.start("hamid-scheduler", [
+                suites.BUILD / "daemon/hamid", "scheduler",
+                f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
+                f"--listen={listen}", f"--metrics-listen={metrics}",
+                f"--patience={self.patience}", "--scheduler-name=default-scheduler",
+                f"--managed-resource={RESOURCE}"])
+            self.group.wait_until("hamid-scheduler", child,
+                                  lambda: _answers(metrics, "/readyz"), 30)
+            return f"http://{listen}"
+        return self.plane.with_ports(2, start)
+
+    def _start_node_side(self):
+        socket = self.plane.folder / "agent.sock"
+        agent = self.group.start("hamid-node", [
+            suites.BUILD / "daemon/hamid", "node", f"--node={NODE}", f"--socket={socket}",
+            f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
+        self.group.wait_until("hamid-node", agent, socket.exists, 30)
+        self.group.start("kubelet", [
+            suites.BUILD / "tests/standins/standin-kubelet",
+            f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
+            f"--agent={socket}", f"--allocate-ms={self.allocate_ms}"])
+
+    def _create(self):
+        """All pods at once; kube-scheduler sees them as fast as the server takes them."""
+        local = threading.local()
+
+        def create(index):
+            local.client = getattr(local, "client", None) or self.plane.client()
+            devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
+            local.client.need("POST", "/api/v1/namespaces/default/pods", manifests.pod(
+                f"burst-{index:04d}", RESOURCE, {
+                    "hami.io/vgpu-node": NODE,
+                    "hami.io/vgpu-time": str(int(time.time())),
+                    "hami.io/vgpu-devices-to-allocate": devices,
+                    "hami.io/vgpu-devices-allocated": devices}))
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(create, range(self.pods)))
+        self.say(f"created {self.pods} pods")
+
+    def _wait(self):
+        """Until each pod is served and the lock is gone, or until patience ends."""
+        deadline = time.monotonic() + PATIENCE
+        last = -1
+        while time.monotonic() < deadline:
+            served, bound = self._count()
+            if served != last:
+                self.say(f"{bound} bound, {served} allocated")
+                last = served
+            if served == self.pods and not self._lock():
+                return
+            self._fail_early()
+            time.sleep(0.2)
+        self.say(f"gave up after {PATIENCE:.0f} s; the lock is {self._lock() or 'free'}")
+
+    def _count(self):
+        items = self.admin.need("GET", "/api/v1/namespaces/default/pods").body["items"]
+        burst = [pod for pod in items if pod["metadata"]["name"].startswith("burst-")]
+        return (sum((pod["metadata"].get("annotations") or {}).get(PHASE) == "success"
+                    for pod in burst),
+                sum(bool(pod["spec"].get("nodeName")) for pod in burst))
+
+    def _lock(self):
+        node = self.admin.need("GET", f"/api/v1/nodes/{NODE}")
+        return (node.metadata.get("annotations") or {}).get(LOCK)
+
+    def _fail_early(self):
+        for name, child in self.group.children:
+            if child.poll() is not None:
+                raise processes.Failed(f"{name} ended with code {child.returncode}:\n"
+                                       + self.group.last_words(name))
+
+
+def run(results, plane):
+    burst = Burst(plane, results.say)
+    report = burst.run()
+    values = figures.figures(report)
+    for line in timeline.draw(report, rows=8):
+        print("# " + line)
+    results.say("figures: " + json.dumps(values))
+    for name, is_good, found in _expectations(values, burst):
+        results.check(is_good, f"burst: {name}", found)
+    if burst.writers.refusals:
+        results.say("first refused write of others: " + burst.writers.refusals[0])
+    return values
+
+
+def _expectations(values, burst):
+    writers = burst.writers
+    yield (f"all {burst.pods} pods are bound", values["bound"] == burst.pods,
+           values["bound"])
+    yield (f"all {burst.pods} pods are allocated", values["allocated"] == burst.pods,
+           values["allocated"])
+    for name, figure in (("no bind failed", "failed_binds"),
+                         ("never two owners at once", "double_holds"),
+                         ("no lock was taken from an owner that needed it", "covered_locks"),
+                         ("no pod is stuck", "stuck_pods"),
+                         ("no lock is left", "locks_left"),
+                         ("each grant has a higher fence", "fence_violations"),
+                         ("nobody's write met a 409", "conflicts_409"),
+                         ("no write met a 422 once the node had a lease", "refused_422")):
+        yield name, values[figure] == 0, values[figure]
+    yield ("at most 4 writes a pod", 0 < values["api_writes_per_pod"] <= 4,
+           values["api_writes_per_pod"])
+    yield ("at most 3 reads a pod", values["api_reads_per_pod"] <= 3,
+           values["api_reads_per_pod"])
+    yield ("heartbeats and foreign annotations went on meanwhile, all of them taken",
+           min(writers.counts.values()) > 0 and not writers.refusals,
+           f"{writers.counts}, refused {writers.refusals[:3]}")
+
+
+def _answers(address, path):
+    connection = http.client.HTTPConnection(address, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
