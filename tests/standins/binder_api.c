@@ -119,9 +119,9 @@ int binder_take_lock(struct binder_api *api, const char *node, const char *value
     char path[400];
     node_path(path, node);
     int status = call(api, "PATCH", path, json_patch,
-                      json_pack("[{s:s, s:s, s:n}, {s:s, s:s, s:s}]", "op", "test", "path",
-                                lock_path, "value", "op", "add", "path", lock_path, "value",
-                                value),
+                      json_pack("[{s:s, s:s, s:n}, {s:s, s:s, s:s}]", "op", "test",
+                                "path", lock_path, "value", "op", "add", "path",
+                                lock_path, "value", value),
                       NULL);
     if (status == 422) {
         /* The same refusal comes where the node has no annotations at all. */
@@ -139,9 +139,9 @@ int binder_write_lock_blindly(struct binder_api *api, const char *node, const ch
 {
     char path[400];
     node_path(path, node);
-    int status =
-        call(api, "PATCH", path, merge_patch,
-             json_pack("{s:{s:{s:s}}}", "metadata", "annotations", lock_key, value), NULL);
+    int status = call(
+        api, "PATCH", path, merge_patch,
+        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", lock_key, value), NULL);
     return status == 200 ? 0 : -1;
 }
 
@@ -149,11 +149,11 @@ int binder_remove_lock(struct binder_api *api, const char *node, const char *val
 {
     char path[400];
     node_path(path, node);
-    int status = call(api, "PATCH", path, json_patch,
-                      json_pack("[{s:s, s:s, s:s}, {s:s, s:s}]", "op", "test", "path",
-                                lock_path, "value", value, "op", "remove", "path",
-                                lock_path),
-                      NULL);
+    int status =
+        call(api, "PATCH", path, json_patch,
+             json_pack("[{s:s, s:s, s:s}, {s:s, s:s}]", "op", "test", "path", lock_path,
+                       "value", value, "op", "remove", "path", lock_path),
+             NULL);
     return status == 200 ? 0 : -1;
 }
 
@@ -166,8 +166,9 @@ int binder_bind(struct binder_api *api, const struct binder_pod *pod)
              pod->name);
     json_t *annotations = json_pack("{s:s, s:s}", "hami.io/bind-phase", "allocating",
                                     "hami.io/bind-time", now);
-    int status = call(api, "PATCH", path, merge_patch,
-                      json_pack("{s:{s:o}}", "metadata", "annotations", annotations), NULL);
+    int status =
+        call(api, "PATCH", path, merge_patch,
+             json_pack("{s:{s:o}}", "metadata", "annotations", annotations), NULL);
     if (status != 200) {
         return -1;
     }

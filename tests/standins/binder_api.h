@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API calls of the broken binders: each one blocks and is bounded by a timeout. An object
- * belongs to one thread; the configuration is shared and never changes.
+ * The API calls of the broken binders: each one blocks and is bounded by a timeout. An
+ * object belongs to one thread; the configuration is shared and never changes.
  */
 #ifndef STANDIN_BINDER_API_H
 #define STANDIN_BINDER_API_H
@@ -34,7 +34,8 @@ char *binder_read_lock(struct binder_api *api, const char *node);
 /* Write the lock where there is none. Returns 0, 1 somebody has it, -1 failed. */
 int binder_take_lock(struct binder_api *api, const char *node, const char *value);
 /* Write the lock without looking. */
-int binder_write_lock_blindly(struct binder_api *api, const char *node, const char *value);
+int binder_write_lock_blindly(struct binder_api *api, const char *node,
+                              const char *value);
 /* Remove the lock if it has this value. */
 int binder_remove_lock(struct binder_api *api, const char *node, const char *value);
 /* HAMi's bind-phase and bind-time, then the Binding with the pod's UID. */

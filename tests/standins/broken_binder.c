@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standin-broken-binder: an extender with one of three faults that were met in the field. The
- * demo runs it in hamid's place, so that the checker's figures can be seen to be more than
- * zeros. It does all the rest in good faith: a permit a node in FIFO order, HAMi's lock
- * annotation, bind-phase, the Binding with the pod's UID.
+ * standin-broken-binder: an extender with one of three faults that were met in the field.
+ * The demo runs it in hamid's place, so that the checker's figures can be seen to be more
+ * than zeros. It does all the rest in good faith: a permit a node in FIFO order, HAMi's
+ * lock annotation, bind-phase, the Binding with the pod's UID.
  *
- *   unlock-at-bind   permit and annotation are given up when the Binding is there, although
- *                    Allocate, which needs both, is still to come
- *   blind-patch      the annotation is written without looking, and the permit given up after
- *                    the Binding: the next write covers a lock that is still needed
- *   leak-on-timeout  a caller that gives up while it waits keeps its place in the queue; the
- *                    permit is handed to it some time and never comes back
+ *   unlock-at-bind   permit and annotation are given up when the Binding is there,
+ * although Allocate, which needs both, is still to come blind-patch      the annotation
+ * is written without looking, and the permit given up after the Binding: the next write
+ * covers a lock that is still needed leak-on-timeout  a caller that gives up while it
+ * waits keeps its place in the queue; the permit is handed to it some time and never
+ * comes back
  *
  * A thread for each connection; what they share is the permits (turns.c) and constants.
  */
@@ -52,7 +52,8 @@ static const char help[] =
     "usage: standin-broken-binder --fault NAME --kubeconfig FILE [--listen 127.0.0.1:0]\n"
     "                             [--address-file FILE] [--wait 25s]\n"
     "\n"
-    "A scheduler extender (POST /bind) with one known fault: unlock-at-bind, blind-patch or\n"
+    "A scheduler extender (POST /bind) with one known fault: unlock-at-bind, blind-patch "
+    "or\n"
     "leak-on-timeout. For demonstrations and for testing the checker; binds for real.\n"
     "\n"
     "  --wait TIME   how long a call waits for its node before it is refused\n";
@@ -63,7 +64,8 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Until the lock is no longer VALUE, or was never written; bounded, for a lost node side. */
+/* Until the lock is no longer VALUE, or was never written; bounded, for a lost node side.
+ */
 static void wait_for_release(struct binder_api *api, const char *node, const char *value)
 {
     int64_t until = duration_now_ms() + 60000;
@@ -86,7 +88,8 @@ static int take_lock(struct binder *binder, struct binder_api *api, const char *
     if (binder->fault->writes_blindly) {
         return binder_write_lock_blindly(api, node, value);
     }
-    while ((code = binder_take_lock(api, node, value)) == 1 && duration_now_ms() < until) {
+    while ((code = binder_take_lock(api, node, value)) == 1 &&
+           duration_now_ms() < until) {
         pause_ms(5);
     }
     return code == 0 ? 0 : -1;
@@ -191,9 +194,12 @@ static int complain(const char *text)
 int main(int count, char **words)
 {
     static const struct option table[] = {
-        {"fault", required_argument, NULL, 'f'},  {"kubeconfig", required_argument, NULL, 'k'},
-        {"listen", required_argument, NULL, 'l'}, {"address-file", required_argument, NULL, 'a'},
-        {"wait", required_argument, NULL, 'w'},   {"help", no_argument, NULL, 'h'},
+        {"fault", required_argument, NULL, 'f'},
+        {"kubeconfig", required_argument, NULL, 'k'},
+        {"listen", required_argument, NULL, 'l'},
+        {"address-file", required_argument, NULL, 'a'},
+        {"wait", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     struct binder binder = {.wait_ms = 25000};

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose turn it is: see burst.h. Everything here is a walk over the pods; a burst is small. */
+/* Whose turn it is: see burst.h. Everything here is a walk over the pods; a burst is
+ * small. */
 #include "burst.h"
 
 #include <stdio.h>
@@ -10,8 +11,8 @@
 static const int64_t first_backoff_ms = 1000;
 static const int64_t longest_backoff_ms = 10000;
 
-int burst_init(struct burst *burst, size_t pods, const char *const *nodes, size_t node_count,
-               int64_t spacing_ms)
+int burst_init(struct burst *burst, size_t pods, const char *const *nodes,
+               size_t node_count, int64_t spacing_ms)
 {
     memset(burst, 0, sizeof(*burst));
     burst->pods = calloc(pods, sizeof(*burst->pods));

@@ -58,8 +58,8 @@ struct burst {
 };
 
 /* Pod i goes to node i modulo the number of nodes. Returns -1 when out of memory. */
-int burst_init(struct burst *burst, size_t pods, const char *const *nodes, size_t node_count,
-               int64_t spacing_ms);
+int burst_init(struct burst *burst, size_t pods, const char *const *nodes,
+               size_t node_count, int64_t spacing_ms);
 void burst_done(struct burst *burst);
 
 /* How long a pod that failed ATTEMPTS times waits: 1 s, doubled, at most 10 s. */

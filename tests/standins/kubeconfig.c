@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the current context of a kubeconfig with libyaml. One thread at a time; once read, a
- * configuration is never changed and may be used by any thread.
+ * Reads the current context of a kubeconfig with libyaml. One thread at a time; once
+ * read, a configuration is never changed and may be used by any thread.
  */
 #include "kubeconfig.h"
 
@@ -146,7 +146,8 @@ static int read_token(struct kubeconfig *config, yaml_document_t *document,
         from_file.bytes[strcspn(from_file.bytes, "\r\n")] = '\0';
         token = from_file.bytes;
     }
-    if (token != NULL && asprintf(&config->bearer, "Authorization: Bearer %s", token) < 0) {
+    if (token != NULL &&
+        asprintf(&config->bearer, "Authorization: Bearer %s", token) < 0) {
         config->bearer = NULL;
     }
     free(from_file.bytes);

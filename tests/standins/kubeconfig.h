@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The login of a stand-in: what a kubeconfig's current context says, put onto curl handles.
+ * The login of a stand-in: what a kubeconfig's current context says, put onto curl
+ * handles.
  *
- * Plain test code, on purpose without a line of the library in it: a stand-in must not share
- * the faults of what it tests. It knows CA, token and client certificate, inline or as files.
+ * Plain test code, on purpose without a line of the library in it: a stand-in must not
+ * share the faults of what it tests. It knows CA, token and client certificate, inline or
+ * as files.
  */
 #ifndef STANDIN_KUBECONFIG_H
 #define STANDIN_KUBECONFIG_H

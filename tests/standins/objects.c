@@ -26,7 +26,8 @@ static void time_text(char text[40], const char *form)
     snprintf(text, 40, form, seconds, now.tv_nsec / 1000);
 }
 
-/* HAMi's filter writes the same devices under both keys; the node side uses up the first. */
+/* HAMi's filter writes the same devices under both keys; the node side uses up the first.
+ */
 static json_t *filter_metadata(const struct object_words *words)
 {
     char devices[512];
@@ -44,13 +45,12 @@ char *object_pod(const struct object_words *words)
     json_t *metadata = filter_metadata(words);
     json_object_set_new(metadata, "name", json_string(words->pod));
     json_object_set_new(metadata, "namespace", json_string(words->namespace_name));
-    json_t *resources =
-        json_pack("{s:{s:s}, s:{s:s}}", "limits", words->resource, "1", "requests",
-                  words->resource, "1");
-    return dump(json_pack("{s:s, s:s, s:o, s:{s:s, s:[{s:s, s:s, s:o}]}}", "apiVersion", "v1",
-                          "kind", "Pod", "metadata", metadata, "spec", "schedulerName",
-                          words->scheduler, "containers", "name", "work", "image",
-                          "registry.example/work:1", "resources", resources));
+    json_t *resources = json_pack("{s:{s:s}, s:{s:s}}", "limits", words->resource, "1",
+                                  "requests", words->resource, "1");
+    return dump(json_pack("{s:s, s:s, s:o, s:{s:s, s:[{s:s, s:s, s:o}]}}", "apiVersion",
+                          "v1", "kind", "Pod", "metadata", metadata, "spec",
+                          "schedulerName", words->scheduler, "containers", "name", "work",
+                          "image", "registry.example/work:1", "resources", resources));
 }
 
 char *object_filter_patch(const struct object_words *words)
@@ -61,16 +61,17 @@ char *object_filter_patch(const struct object_words *words)
 char *object_bind_request(const struct object_words *words)
 {
     return dump(json_pack("{s:s, s:s, s:s, s:s}", "PodName", words->pod, "PodNamespace",
-                          words->namespace_name, "PodUID", words->uid, "Node", words->node));
+                          words->namespace_name, "PodUID", words->uid, "Node",
+                          words->node));
 }
 
 char *object_failure_status(const char *reason)
 {
     char now[40];
     time_text(now, "%sZ");
-    return dump(json_pack("{s:{s:[{s:s, s:s, s:s, s:s, s:n, s:s}]}}", "status", "conditions",
-                          "type", "PodScheduled", "status", "False", "reason",
-                          "SchedulerError", "message", reason, "lastProbeTime",
+    return dump(json_pack("{s:{s:[{s:s, s:s, s:s, s:s, s:n, s:s}]}}", "status",
+                          "conditions", "type", "PodScheduled", "status", "False",
+                          "reason", "SchedulerError", "message", reason, "lastProbeTime",
                           "lastTransitionTime", now));
 }
 
@@ -78,9 +79,9 @@ char *object_failure_event(const struct object_words *words, const char *reason)
 {
     char now[40];
     time_text(now, "%s.%06ldZ");
-    json_t *regarding = json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind",
-                                  "Pod", "name", words->pod, "namespace",
-                                  words->namespace_name, "uid", words->uid);
+    json_t *regarding =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind", "Pod", "name",
+                  words->pod, "namespace", words->namespace_name, "uid", words->uid);
     struct timespec moment;
     char name[128];
     clock_gettime(CLOCK_REALTIME, &moment);
@@ -93,6 +94,6 @@ char *object_failure_event(const struct object_words *words, const char *reason)
                           "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata",
                           metadata, "eventTime", now, "reportingController",
                           words->scheduler, "reportingInstance", "standin-scheduler",
-                          "action", "Scheduling", "reason", "FailedScheduling", "regarding",
-                          regarding, "note", reason, "type", "Warning"));
+                          "action", "Scheduling", "reason", "FailedScheduling",
+                          "regarding", regarding, "note", reason, "type", "Warning"));
 }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many HTTP requests at once on one thread, for the stand-ins: calls to the API server (one
- * HTTP/2 connection, with the login) and to a binder (HTTP/1.1, a connection for each call
- * under way), and watches that hand out their lines.
+ * Many HTTP requests at once on one thread, for the stand-ins: calls to the API server
+ * (one HTTP/2 connection, with the login) and to a binder (HTTP/1.1, a connection for
+ * each call under way), and watches that hand out their lines.
  *
  * One thread only. A callback comes from requests_turn(), once for each request, and may
  * start further requests.

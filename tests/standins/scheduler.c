@@ -3,15 +3,16 @@
 /*
  * standin-scheduler: behaves towards a binder as kube-scheduler does.
  *
- * It creates the pods of a burst, in order, and asks the binder for each of them: one call a
- * pod, never waiting for an earlier one, spacing_ms apart on a node, nodes in parallel. A call
- * that takes longer than the patience is given up: the connection is closed and the pod
- * counts as not bound, whatever becomes of it. A pod whose bind failed gets the condition and
- * the event that kube-scheduler writes, and its next turn after a back-off, filter included,
- * unless the watch has shown a node for it. It ends when every pod was served or has failed,
- * or when nothing has moved for the time of --stuck-after.
+ * It creates the pods of a burst, in order, and asks the binder for each of them: one
+ * call a pod, never waiting for an earlier one, spacing_ms apart on a node, nodes in
+ * parallel. A call that takes longer than the patience is given up: the connection is
+ * closed and the pod counts as not bound, whatever becomes of it. A pod whose bind failed
+ * gets the condition and the event that kube-scheduler writes, and its next turn after a
+ * back-off, filter included, unless the watch has shown a node for it. It ends when every
+ * pod was served or has failed, or when nothing has moved for the time of --stuck-after.
  *
- * One thread. A watch's lines only change the burst's state; requests start from the loop.
+ * One thread. A watch's lines only change the burst's state; requests start from the
+ * loop.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -50,12 +51,12 @@ struct scheduler {
     char bind_url[512];
     unsigned calls; /* requests under way, watches not counted */
     int64_t begun_ms;
-    int64_t moved_ms; /* the last time that a pod was bound or served */
+    int64_t moved_ms;  /* the last time that a pod was bound or served */
     char problem[512]; /* not empty: give up */
 };
 
-static void say(struct scheduler *scheduler, const char *event, const struct burst_pod *pod,
-                const char *text)
+static void say(struct scheduler *scheduler, const char *event,
+                const struct burst_pod *pod, const char *text)
 {
     struct burst *burst = &scheduler->burst;
     if (!scheduler->options.progress) {
@@ -97,8 +98,8 @@ static struct object_words words_of(const struct scheduler *scheduler,
 }
 
 /* Send a body about a pod; PATH is below the namespace. Consumes BODY. */
-static void send_api(struct scheduler *scheduler, struct burst_pod *pod, const char *method,
-                     const char *path, char *body,
+static void send_api(struct scheduler *scheduler, struct burst_pod *pod,
+                     const char *method, const char *path, char *body,
                      void (*done)(void *, const struct answer *))
 {
     struct request request = {
@@ -127,8 +128,8 @@ static void failure_noted(void *data, const struct answer *answer)
     struct scheduler *scheduler = pod->owner;
     scheduler->calls--;
     if (answer->status < 200 || answer->status > 299) {
-        fprintf(stderr, "standin-scheduler: %s: note of a failed bind: %d %s\n", pod->name,
-                answer->status, answer->problem);
+        fprintf(stderr, "standin-scheduler: %s: note of a failed bind: %d %s\n",
+                pod->name, answer->status, answer->problem);
     }
 }
 
@@ -162,7 +163,8 @@ static char *failure_of(const struct scheduler *scheduler, const struct answer *
         return text;
     }
     if (answer->status != 200) {
-        if (asprintf(&text, "binder answered %d %s", answer->status, answer->problem) < 0) {
+        if (asprintf(&text, "binder answered %d %s", answer->status, answer->problem) <
+            0) {
             text = NULL;
         }
         return text;
@@ -372,8 +374,11 @@ static void listed(void *data, const struct answer *answer)
     snprintf(url, sizeof(url), "%s?watch=1&allowWatchBookmarks=true&resourceVersion=%s",
              watched->path, json_string_value(version));
     json_decref(body);
-    struct request request = {
-        .method = "GET", .url = url, .line = watch_line, .done = watch_ended, .data = watched};
+    struct request request = {.method = "GET",
+                              .url = url,
+                              .line = watch_line,
+                              .done = watch_ended,
+                              .data = watched};
     if (requests_send(scheduler->requests, &request) < 0) {
         watch_ended(watched, answer);
     }
@@ -461,12 +466,13 @@ static int prepare(struct scheduler *scheduler)
     }
     scheduler->pods.scheduler = scheduler;
     scheduler->pods.note = note_pod;
-    snprintf(scheduler->pods.path, sizeof(scheduler->pods.path), "/api/v1/namespaces/%s/pods",
-             options->namespace_name);
+    snprintf(scheduler->pods.path, sizeof(scheduler->pods.path),
+             "/api/v1/namespaces/%s/pods", options->namespace_name);
     scheduler->nodes.scheduler = scheduler;
     scheduler->nodes.note = note_node;
     snprintf(scheduler->nodes.path, sizeof(scheduler->nodes.path), "/api/v1/nodes");
-    snprintf(scheduler->bind_url, sizeof(scheduler->bind_url), "%s/bind", options->binder);
+    snprintf(scheduler->bind_url, sizeof(scheduler->bind_url), "%s/bind",
+             options->binder);
     scheduler->begun_ms = scheduler->moved_ms = duration_now_ms();
     return 0;
 }

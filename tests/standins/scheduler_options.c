@@ -27,7 +27,8 @@ static const char help[] =
     "  --spacing-ms N        between two bind calls for one node; default 5\n"
     "  --progress            a line of JSON for each change of state\n"
     "\n"
-    "Exit status: 0 all pods served, 3 pods stuck or failed, 1 no use going on, 2 usage.\n";
+    "Exit status: 0 all pods served, 3 pods stuck or failed, 1 no use going on, 2 "
+    "usage.\n";
 
 static int complain(const char *text, const char *word)
 {

@@ -184,18 +184,17 @@ static int read_text(struct kubeconfig *config, const char *text)
 
 START_TEST(the_current_context_of_a_kubeconfig_is_taken)
 {
-    static const char text[] =
-        "current-context: b\n"
-        "contexts:\n"
-        "- {name: a, context: {cluster: one, user: first}}\n"
-        "- {name: b, context: {cluster: two, user: second}}\n"
-        "clusters:\n"
-        "- {name: one, cluster: {server: 'https://one'}}\n"
-        "- {name: two, cluster: {server: 'https://two/', "
-        "certificate-authority-data: aGVsbG8=}}\n"
-        "users:\n"
-        "- {name: first, user: {token: wrong}}\n"
-        "- {name: second, user: {token: right}}\n";
+    static const char text[] = "current-context: b\n"
+                               "contexts:\n"
+                               "- {name: a, context: {cluster: one, user: first}}\n"
+                               "- {name: b, context: {cluster: two, user: second}}\n"
+                               "clusters:\n"
+                               "- {name: one, cluster: {server: 'https://one'}}\n"
+                               "- {name: two, cluster: {server: 'https://two/', "
+                               "certificate-authority-data: aGVsbG8=}}\n"
+                               "users:\n"
+                               "- {name: first, user: {token: wrong}}\n"
+                               "- {name: second, user: {token: right}}\n";
     struct kubeconfig config;
     ck_assert_int_eq(read_text(&config, text), 0);
     ck_assert_str_eq(config.server, "https://two");
@@ -226,8 +225,8 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, backoff_doubles_from_one_second_to_ten);
     tcase_add_test(all, pods_of_a_node_are_created_one_after_another_in_order);
-    tcase_add_test(all,
-                   calls_for_one_node_go_out_in_order_and_apart_and_never_wait_for_an_answer);
+    tcase_add_test(
+        all, calls_for_one_node_go_out_in_order_and_apart_and_never_wait_for_an_answer);
     tcase_add_test(all, nodes_do_not_wait_for_each_other);
     tcase_add_test(all, a_failed_pod_comes_again_after_its_backoff_with_a_new_filter);
     tcase_add_test(all, a_pod_that_is_known_to_have_a_node_is_not_put_back);

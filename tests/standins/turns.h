@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broken binders' permit: one a node, handed straight to the oldest waiter. One mutex,
- * inside; each waiter has a condition of its own. MT-Safe.
+ * The broken binders' permit: one a node, handed straight to the oldest waiter. One
+ * mutex, inside; each waiter has a condition of its own. MT-Safe.
  */
 #ifndef STANDIN_TURNS_H
 #define STANDIN_TURNS_H
@@ -13,9 +13,9 @@
 struct turns;
 
 /*
- * With LEAKS a caller that gives up leaves its entry in the queue, as in the field: there a
- * helper thread went on waiting for the mutex of a caller that had gone. The permit is handed
- * to that entry some time, nobody gives it back, and the node is locked for good.
+ * With LEAKS a caller that gives up leaves its entry in the queue, as in the field: there
+ * a helper thread went on waiting for the mutex of a caller that had gone. The permit is
+ * handed to that entry some time, nobody gives it back, and the node is locked for good.
  */
 struct turns *turns_new(bool leaks);
 void turns_free(struct turns *turns);
