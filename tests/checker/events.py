@@ -127,12 +127,21 @@ def read(lines):
             continue
         if line.get("stage") in (None, "ResponseStarted", "ResponseComplete", "Panic"):
             by_identity[event.identity] = event
-    events = list(by_identity.values())
-    if all(event.sequence is not None for event in events):
-        events.sort(key=lambda event: event.sequence)
-    else:
-        events.sort(key=lambda event: (event.finished, event.position))
-    return events
+    return _in_order(list(by_identity.values()))
+
+
+def _in_order(events):
+    """By sequence number where there are some; the others stand where their time says."""
+    events.sort(key=lambda event: (event.finished, event.position))
+    keys = {}
+    highest = 0
+    for event in events:
+        if event.sequence is not None:
+            highest = max(highest, event.sequence)
+            keys[event.position] = (event.sequence, 0)
+        else:
+            keys[event.position] = (highest, 1)
+    return sorted(events, key=lambda event: keys[event.position])
 
 
 def _collect_operation(operation, found):

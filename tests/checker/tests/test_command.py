@@ -37,6 +37,17 @@ class Reading(unittest.TestCase):
         self.assertEqual([event.sequence for event in found],
                          list(range(1, len(text) + 1)))
 
+    def test_a_request_without_a_sequence_stands_where_its_time_says(self):
+        log = good_burst(2, sequence=True)
+        log.request(110, "get", "nodes", "never-delivered", 503)
+        del log.lines[-1]["annotations"]
+        found = events.read(self.text(log))
+        place = [event.name for event in found].index("never-delivered")
+        numbers = [event.sequence for event in found if event.sequence is not None]
+        self.assertEqual(numbers, sorted(numbers))
+        self.assertLess(found[place - 1].finished, found[place].finished)
+        self.assertGreater(found[place + 1].finished, found[place].received)
+
     def test_annotations_are_found_in_each_form_of_a_patch(self):
         bodies = ([{"op": "add", "path": "/metadata/annotations/a.b~1c~0d", "value": "1"}],
                   [{"op": "add", "path": "/metadata/annotations", "value": {"a.b/c~d": "1"}}],
