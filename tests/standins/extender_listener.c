@@ -121,7 +121,7 @@ static int write_address(const char *path, const struct sockaddr_in *address)
     if (file == NULL) {
         return -1;
     }
-    fprintf(file, "http://%s:%u\n", host, ntohs(address->sin_port));
+    fprintf(file, "%s:%u\n", host, ntohs(address->sin_port));
     if (fclose(file) != 0) {
         return -1;
     }

@@ -16,7 +16,7 @@ typedef void (*extender_call_fn)(void *data, struct extender_call *call,
 /* Send the answer (200, JSON) and close the connection; the caller may go on working. */
 void extender_answer(struct extender_call *call, const char *json);
 /* ADDRESS is a.b.c.d:port on loopback, port 0 for any free one. Writes
- * "http://a.b.c.d:port" to ADDRESS_FILE (may be NULL) and serves until the process is
+ * "a.b.c.d:port" to ADDRESS_FILE (may be NULL) and serves until the process is
  * ended. Returns 1 when it can't begin. */
 int extender_listen(const char *address, const char *address_file, extender_call_fn call,
                     void *data);
