@@ -1,0 +1,294 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON Patch as the API server applies it: see jsonpatch.h. Pure, no lock.
+ *
+ * Where Kubernetes leaves RFC 6902: `test` with null is true for a member that is
+ * absent (its parent must exist); `replace` of an absent member creates it; numbers
+ * compare by their spelling, which JSON values of one type do here as well.
+ */
+#include "jsonpatch.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where an operation points: a container and the last token of the pointer. */
+struct place {
+    json_t *container;
+    char *key; /* unescaped, owned */
+};
+
+/* Unescape LENGTH bytes of a pointer's token: ~1 is "/", ~0 is "~". New. */
+static char *unescape(const char *token, size_t length)
+{
+    char *out = malloc(length + 1);
+    size_t used = 0;
+    if (out == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (token[i] == '~' && i + 1 < length &&
+            (token[i + 1] == '0' || token[i + 1] == '1')) {
+            out[used++] = token[++i] == '0' ? '~' : '/';
+        } else {
+            out[used++] = token[i];
+        }
+    }
+    out[used] = '\0';
+    return out;
+}
+
+/* An index of an array, LIMIT excluded; -1 when it is none. Negative ones count from
+ * the end, as the server's library has it. */
+static long array_index(const char *key, size_t limit)
+{
+    char *end;
+    long value = strtol(key, &end, 10);
+    if (key[0] == '\0' || *end != '\0') {
+        return -1;
+    }
+    if (value < 0) {
+        value += (long)limit;
+    }
+    return value >= 0 && value < (long)limit ? value : -1;
+}
+
+static json_t *child(json_t *container, const char *key)
+{
+    if (json_is_object(container)) {
+        return json_object_get(container, key);
+    }
+    long index = array_index(key, json_array_size(container));
+    return index >= 0 ? json_array_get(container, (size_t)index) : NULL;
+}
+
+static bool is_container(const json_t *value)
+{
+    return json_is_object(value) || json_is_array(value);
+}
+
+/* Walk to the parent of what POINTER names. False when a part of the way is missing. */
+static bool find_place(json_t *document, const char *pointer, struct place *ret)
+{
+    if (pointer == NULL || pointer[0] != '/') {
+        return false;
+    }
+    json_t *at = document;
+    const char *token = pointer + 1;
+    for (;;) {
+        const char *end = strchr(token, '/');
+        char *key = unescape(token, end != NULL ? (size_t)(end - token) : strlen(token));
+        if (end == NULL) {
+            *ret = (struct place){at, key};
+            return true;
+        }
+        at = child(at, key);
+        free(key);
+        if (!is_container(at)) {
+            return false;
+        }
+        token = end + 1;
+    }
+}
+
+static bool place_add(const struct place *place, json_t *value)
+{
+    if (json_is_object(place->container)) {
+        return json_object_set(place->container, place->key, value) == 0;
+    }
+    if (strcmp(place->key, "-") == 0) {
+        return json_array_append(place->container, value) == 0;
+    }
+    long index = array_index(place->key, json_array_size(place->container) + 1);
+    return index >= 0 && json_array_insert(place->container, (size_t)index, value) == 0;
+}
+
+static bool place_remove(const struct place *place)
+{
+    if (json_is_object(place->container)) {
+        return json_object_del(place->container, place->key) == 0;
+    }
+    long index = array_index(place->key, json_array_size(place->container));
+    return index >= 0 && json_array_remove(place->container, (size_t)index) == 0;
+}
+
+static bool place_replace(const struct place *place, json_t *value)
+{
+    if (json_is_object(place->container)) {
+        return json_object_set(place->container, place->key, value) == 0;
+    }
+    long index = array_index(place->key, json_array_size(place->container));
+    return index >= 0 && json_array_set(place->container, (size_t)index, value) == 0;
+}
+
+static bool place_test(const struct place *place, const json_t *value)
+{
+    if (json_is_array(place->container) &&
+        array_index(place->key, json_array_size(place->container)) < 0) {
+        return false;
+    }
+    json_t *present = child(place->container, place->key);
+    bool present_null = present == NULL || json_is_null(present);
+    bool value_null = value == NULL || json_is_null(value);
+    if (present_null || value_null) {
+        return present_null && value_null;
+    }
+    return json_equal(present, value) != 0;
+}
+
+/* The value at `from`, new reference; taken away when MOVE. NULL when there is none. */
+static json_t *take_from(json_t *document, const char *from, bool move)
+{
+    struct place place;
+    json_t *value = NULL;
+    if (!find_place(document, from, &place)) {
+        return NULL;
+    }
+    json_t *present = child(place.container, place.key);
+    if (present != NULL) {
+        value = move ? json_incref(present) : json_deep_copy(present);
+        if (move) {
+            (void)place_remove(&place);
+        }
+    }
+    free(place.key);
+    return value;
+}
+
+/* Operations on the document as a whole: only these two make sense there. */
+static bool apply_root(json_t **document, const char *op, json_t *value)
+{
+    if (strcmp(op, "test") == 0) {
+        return value != NULL && json_equal(*document, value) != 0;
+    }
+    if (strcmp(op, "replace") == 0 && is_container(value)) {
+        json_decref(*document);
+        *document = json_deep_copy(value);
+        return true;
+    }
+    return false;
+}
+
+static bool apply_at(const struct place *place, const char *op, json_t *value)
+{
+    if (strcmp(op, "test") == 0) {
+        return place_test(place, value);
+    }
+    if (strcmp(op, "remove") == 0) {
+        return place_remove(place);
+    }
+    if (value == NULL) {
+        return false;
+    }
+    if (strcmp(op, "replace") == 0) {
+        return place_replace(place, value);
+    }
+    return place_add(place, value);
+}
+
+static bool is_known(const char *op)
+{
+    static const char *const known[] = {"add", "remove", "replace", "move", "copy",
+                                        "test"};
+    for (size_t i = 0; op != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(op, known[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool apply_one(json_t **document, const json_t *operation)
+{
+    const char *op = json_string_value(json_object_get(operation, "op"));
+    const char *path = json_string_value(json_object_get(operation, "path"));
+    if (!is_known(op) || path == NULL) {
+        return false;
+    }
+    json_t *value = json_object_get(operation, "value");
+    if (path[0] == '\0') {
+        return apply_root(document, op, value);
+    }
+    bool moves = strcmp(op, "move") == 0;
+    if (moves || strcmp(op, "copy") == 0) {
+        const char *from = json_string_value(json_object_get(operation, "from"));
+        value = take_from(*document, from, moves);
+    } else {
+        value = value != NULL ? json_deep_copy(value) : NULL;
+    }
+    struct place place;
+    bool applied = find_place(*document, path, &place);
+    if (applied) {
+        applied = apply_at(&place, op, value);
+        free(place.key);
+    }
+    json_decref(value);
+    return applied;
+}
+
+enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
+                                          json_t **ret)
+{
+    size_t index;
+    json_t *operation;
+    if (!json_is_array(patch)) {
+        return SIM_PATCH_MALFORMED;
+    }
+    json_array_foreach (patch, index, operation) {
+        if (!json_is_object(operation)) {
+            return SIM_PATCH_MALFORMED;
+        }
+    }
+    if (json_array_size(patch) > SIM_PATCH_OPERATIONS) {
+        return SIM_PATCH_TOO_LONG;
+    }
+    json_t *work = json_deep_copy(document);
+    json_array_foreach (patch, index, operation) {
+        if (!apply_one(&work, operation)) {
+            json_decref(work);
+            return SIM_PATCH_FAILED;
+        }
+    }
+    *ret = work;
+    return SIM_PATCH_OK;
+}
+
+static void merge_into(json_t *target, json_t *patch)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach (patch, key, value) {
+        if (json_is_null(value)) {
+            json_object_del(target, key);
+        } else if (json_is_object(value)) {
+            if (!json_is_object(json_object_get(target, key))) {
+                json_object_set_new(target, key, json_object());
+            }
+            merge_into(json_object_get(target, key), value);
+        } else {
+            json_object_set_new(target, key, json_deep_copy(value));
+        }
+    }
+}
+
+json_t *sim_mergepatch_apply(json_t *document, json_t *patch)
+{
+    json_t *work = json_deep_copy(document);
+    merge_into(work, patch);
+    return work;
+}
+
+json_t *sim_json_pointer(json_t *document, const char *pointer)
+{
+    struct place place;
+    if (pointer[0] == '\0') {
+        return document;
+    }
+    if (!find_place(document, pointer, &place)) {
+        return NULL;
+    }
+    json_t *value = child(place.container, place.key);
+    free(place.key);
+    return value;
+}
