@@ -97,8 +97,8 @@ static int merge(struct kubesim *sim, const char *resource, const char *namespac
 int kubesim_create_node(struct kubesim *sim, const char *name, const char *resource,
                         unsigned count)
 {
-    json_t *capacity = json_pack("{s:s,s:s,s:s}", "cpu", "8", "memory", "32Gi", "pods",
-                                 "110");
+    json_t *capacity =
+        json_pack("{s:s,s:s,s:s}", "cpu", "8", "memory", "32Gi", "pods", "110");
     if (resource != NULL) {
         json_object_set_new(capacity, resource, json_sprintf("%u", count));
     }
@@ -115,9 +115,9 @@ static json_t *container_of(const struct kubesim_pod *pod)
     json_t *container =
         json_pack("{s:s,s:s,s:{}}", "name", "main", "image", "pause", "resources");
     if (pod->resource != NULL) {
-        json_object_set_new(json_object_get(container, "resources"), "limits",
-                            json_pack("{s:o}", pod->resource,
-                                      json_sprintf("%u", pod->count)));
+        json_object_set_new(
+            json_object_get(container, "resources"), "limits",
+            json_pack("{s:o}", pod->resource, json_sprintf("%u", pod->count)));
     }
     return container;
 }
@@ -125,12 +125,12 @@ static json_t *container_of(const struct kubesim_pod *pod)
 int kubesim_create_pod(struct kubesim *sim, const struct kubesim_pod *pod)
 {
     const char *space = pod->namespace_name != NULL ? pod->namespace_name : "default";
-    json_t *object = json_pack(
-        "{s:s,s:s,s:{s:s,s:s},s:{s:[o],s:s},s:{s:s}}", "kind", "Pod", "apiVersion", "v1",
-        "metadata", "name", pod->name, "namespace", space, "spec", "containers",
-        container_of(pod), "schedulerName",
-        pod->scheduler != NULL ? pod->scheduler : "default-scheduler", "status", "phase",
-        pod->phase != NULL ? pod->phase : "Pending");
+    json_t *object =
+        json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:[o],s:s},s:{s:s}}", "kind", "Pod",
+                  "apiVersion", "v1", "metadata", "name", pod->name, "namespace", space,
+                  "spec", "containers", container_of(pod), "schedulerName",
+                  pod->scheduler != NULL ? pod->scheduler : "default-scheduler", "status",
+                  "phase", pod->phase != NULL ? pod->phase : "Pending");
     if (pod->node != NULL) {
         json_object_set_new(json_object_get(object, "spec"), "nodeName",
                             json_string(pod->node));
@@ -161,9 +161,8 @@ static void run_get(void *data)
     if (resource == NULL) {
         return;
     }
-    const char *space = resource->namespaced && call->namespace_name != NULL
-                            ? call->namespace_name
-                            : "";
+    const char *space =
+        resource->namespaced && call->namespace_name != NULL ? call->namespace_name : "";
     struct sim_object *object =
         sim_store_find(call->sim->store, resource, space, call->name);
     call->value = object != NULL ? json_deep_copy(object->value) : NULL;
@@ -205,7 +204,8 @@ json_t *kubesim_get(struct kubesim *sim, const char *resource, const char *names
     return call.value;
 }
 
-json_t *kubesim_list(struct kubesim *sim, const char *resource, const char *namespace_name)
+json_t *kubesim_list(struct kubesim *sim, const char *resource,
+                     const char *namespace_name)
 {
     struct read_call call = {
         .sim = sim, .resource = resource, .namespace_name = namespace_name};

@@ -259,7 +259,7 @@ static bool wait_for(struct wait *wait, bool (*reached)(const struct wait *wait)
     deadline.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
     deadline.tv_sec += deadline.tv_nsec / 1000000000;
     deadline.tv_nsec %= 1000000000;
-    for (bool late = false;; ) {
+    for (bool late = false;;) {
         pthread_mutex_lock(&sim->lock);
         uint64_t before = sim->activity;
         pthread_mutex_unlock(&sim->lock);
@@ -271,8 +271,8 @@ static bool wait_for(struct wait *wait, bool (*reached)(const struct wait *wait)
         }
         pthread_mutex_lock(&sim->lock);
         while (!late && sim->activity == before) {
-            late = pthread_cond_timedwait(&sim->changed, &sim->lock, &deadline) ==
-                   ETIMEDOUT;
+            late =
+                pthread_cond_timedwait(&sim->changed, &sim->lock, &deadline) == ETIMEDOUT;
         }
         pthread_mutex_unlock(&sim->lock);
     }

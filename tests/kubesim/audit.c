@@ -241,7 +241,8 @@ static json_t *event_head(const struct sim_exchange *exchange)
     if (event == NULL) {
         event = json_object(); /* a URI that is no UTF-8 */
     }
-    json_t *agent = exchange->user_agent != NULL ? json_string(exchange->user_agent) : NULL;
+    json_t *agent =
+        exchange->user_agent != NULL ? json_string(exchange->user_agent) : NULL;
     if (agent != NULL) {
         json_object_set_new(event, "userAgent", agent);
     }
@@ -341,12 +342,14 @@ static bool same(const char *wanted, const char *present)
     return wanted == NULL || strcmp(wanted, present) == 0;
 }
 
-static bool matches(const struct kubesim_match *match, const struct sim_delivery *delivery)
+static bool matches(const struct kubesim_match *match,
+                    const struct sim_delivery *delivery)
 {
     if (match == NULL) {
         return strcmp(delivery->user, SIM_INTERNAL_USER) != 0;
     }
-    return same(match->verb, delivery->verb) && same(match->resource, delivery->resource) &&
+    return same(match->verb, delivery->verb) &&
+           same(match->resource, delivery->resource) &&
            same(match->subresource, delivery->subresource) &&
            same(match->namespace_name, delivery->namespace_name) &&
            same(match->name, delivery->name) && same(match->user, delivery->user) &&

@@ -18,8 +18,9 @@ static bool check_binding(struct sim_exchange *exchange)
     const char *kind = json_string_value(json_object_get(target, "kind"));
     const char *node = json_string_value(json_object_get(target, "name"));
     if (!json_is_object(binding)) {
-        sim_status_bad_request(exchange, "the object provided is unrecognized (must be of "
-                                         "type Binding)");
+        sim_status_bad_request(exchange,
+                               "the object provided is unrecognized (must be of "
+                               "type Binding)");
         return false;
     }
     if (name == NULL || strcmp(name, exchange->target.name) != 0) {
@@ -45,11 +46,12 @@ static void precondition_failed(struct sim_exchange *exchange, const char *what,
                                 const char *wanted, const char *present)
 {
     const struct sim_target *target = &exchange->target;
-    sim_status_conflict(exchange, NULL,
-                        "StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "
-                        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s "
-                        "in precondition: %s, %s in object meta: %s",
-                        target->namespace_name, target->name, what, wanted, what, present);
+    sim_status_conflict(
+        exchange, NULL,
+        "StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s "
+        "in precondition: %s, %s in object meta: %s",
+        target->namespace_name, target->name, what, wanted, what, present);
 }
 
 static bool check_preconditions(struct sim_exchange *exchange, const json_t *pod)
@@ -71,10 +73,12 @@ static bool check_pod(struct sim_exchange *exchange, const json_t *pod)
 {
     const char *name = exchange->target.name;
     const char *node = sim_spec_text(pod, "nodeName");
-    const json_t *gates = json_object_get(json_object_get(pod, "spec"), "schedulingGates");
+    const json_t *gates =
+        json_object_get(json_object_get(pod, "spec"), "schedulingGates");
     if (sim_metadata_text(pod, "deletionTimestamp") != NULL) {
         sim_status_conflict(exchange, "binding",
-                            "pod %s is being deleted, cannot be assigned to a host", name);
+                            "pod %s is being deleted, cannot be assigned to a host",
+                            name);
     } else if (node != NULL && node[0] != '\0') {
         sim_status_conflict(exchange, "binding",
                             "pod %s is already assigned to node \"%s\"", name, node);
@@ -110,7 +114,8 @@ static void set_scheduled(json_t *pod)
     }
     size_t index;
     json_t *condition;
-    json_array_foreach (conditions, index, condition) {
+    json_array_foreach(conditions, index, condition)
+    {
         const char *type = json_string_value(json_object_get(condition, "type"));
         if (type != NULL && strcmp(type, "PodScheduled") == 0) {
             json_array_remove(conditions, index);

@@ -49,9 +49,8 @@ static void on_turn(evutil_socket_t fd, short what, void *data)
     if (connection->fate == SIM_ALIVE && connection->protocol != NULL) {
         connection->protocol->turn(connection->state);
     }
-    if (connection->fate == SIM_DEAD ||
-        (connection->fate == SIM_DRAINING &&
-         evbuffer_get_length(connection->output) == 0)) {
+    if (connection->fate == SIM_DEAD || (connection->fate == SIM_DRAINING &&
+                                         evbuffer_get_length(connection->output) == 0)) {
         destroy(connection);
     }
 }
@@ -108,9 +107,10 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
     (void)listener;
     (void)address;
     (void)length;
-    SSL *ssl = sim->connection_count < SIM_CONNECTION_LIMIT ? SSL_new(sim->tls->context)
-                                                            : NULL;
-    struct sim_connection *connection = ssl != NULL ? calloc(1, sizeof(*connection)) : NULL;
+    SSL *ssl =
+        sim->connection_count < SIM_CONNECTION_LIMIT ? SSL_new(sim->tls->context) : NULL;
+    struct sim_connection *connection =
+        ssl != NULL ? calloc(1, sizeof(*connection)) : NULL;
     if (connection == NULL) {
         SSL_free(ssl);
         evutil_closesocket(fd);
@@ -119,9 +119,9 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     connection->server = sim;
     connection->turn_event = event_new(sim->base, -1, EV_PERSIST, on_turn, connection);
-    connection->stream = bufferevent_openssl_socket_new(
-        sim->base, fd, ssl, BUFFEREVENT_SSL_ACCEPTING,
-        BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+    connection->stream =
+        bufferevent_openssl_socket_new(sim->base, fd, ssl, BUFFEREVENT_SSL_ACCEPTING,
+                                       BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
     if (connection->stream == NULL || connection->turn_event == NULL) {
         abort();
     }

@@ -33,8 +33,9 @@ static void arm(struct sim_exchange *exchange)
         sim_status_bad_request(exchange, "fault: %s", wrong);
         return;
     }
-    sim_answer_json(exchange, 201,
-                    json_pack("{s:i}", "id", sim_fault_arm(exchange->server->faults, &what)));
+    sim_answer_json(
+        exchange, 201,
+        json_pack("{s:i}", "id", sim_fault_arm(exchange->server->faults, &what)));
 }
 
 static void list_faults(struct sim_exchange *exchange)
@@ -106,13 +107,12 @@ static void date_skew(struct sim_exchange *exchange)
 static void counters(struct sim_exchange *exchange)
 {
     struct kubesim *sim = exchange->server;
-    sim_answer_json(exchange, 200,
-                    json_pack("{s:i,s:I,s:i,s:i,s:i}", "deliveries",
-                              (int)sim_audit_count(sim, NULL), "version",
-                              (json_int_t)sim_store_version(sim->store), "watches",
-                              (int)sim_watch_count(sim, NULL), "connections",
-                              (int)sim->connection_count, "accepted",
-                              (int)sim->accepted_count));
+    sim_answer_json(
+        exchange, 200,
+        json_pack("{s:i,s:I,s:i,s:i,s:i}", "deliveries", (int)sim_audit_count(sim, NULL),
+                  "version", (json_int_t)sim_store_version(sim->store), "watches",
+                  (int)sim_watch_count(sim, NULL), "connections",
+                  (int)sim->connection_count, "accepted", (int)sim->accepted_count));
 }
 
 void sim_control(struct sim_exchange *exchange, const char *path)

@@ -88,7 +88,8 @@ void sim_exchange_detach(struct sim_exchange *exchange)
     if (exchange->watch != NULL) {
         sim_watch_stop(exchange);
     }
-    bool waits = exchange->timer != NULL && event_pending(exchange->timer, EV_TIMEOUT, NULL);
+    bool waits =
+        exchange->timer != NULL && event_pending(exchange->timer, EV_TIMEOUT, NULL);
     if (exchange->finished || !waits) {
         sim_exchange_free(exchange);
     }
@@ -203,13 +204,23 @@ const char *sim_reason_phrase(int code)
     static const struct {
         int code;
         const char *text;
-    } phrases[] = {{200, "OK"}, {201, "Created"}, {400, "Bad Request"},
-                   {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
-                   {405, "Method Not Allowed"}, {406, "Not Acceptable"},
-                   {409, "Conflict"}, {410, "Gone"}, {413, "Request Entity Too Large"},
-                   {415, "Unsupported Media Type"}, {422, "Unprocessable Entity"},
-                   {429, "Too Many Requests"}, {431, "Request Header Fields Too Large"},
-                   {500, "Internal Server Error"}, {503, "Service Unavailable"},
+    } phrases[] = {{200, "OK"},
+                   {201, "Created"},
+                   {400, "Bad Request"},
+                   {401, "Unauthorized"},
+                   {403, "Forbidden"},
+                   {404, "Not Found"},
+                   {405, "Method Not Allowed"},
+                   {406, "Not Acceptable"},
+                   {409, "Conflict"},
+                   {410, "Gone"},
+                   {413, "Request Entity Too Large"},
+                   {415, "Unsupported Media Type"},
+                   {422, "Unprocessable Entity"},
+                   {429, "Too Many Requests"},
+                   {431, "Request Header Fields Too Large"},
+                   {500, "Internal Server Error"},
+                   {503, "Service Unavailable"},
                    {504, "Gateway Timeout"}};
     for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
         if (phrases[i].code == code) {

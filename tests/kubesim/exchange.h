@@ -38,9 +38,9 @@ struct sim_answer {
     const char *allow_patch; /* Accept-Patch header of a 415, static */
     int retry_after;         /* -1: none */
     bool truncate;
-    bool close;              /* HTTP/1.1: no further request on this connection */
+    bool close; /* HTTP/1.1: no further request on this connection */
     int date_skew;
-    uint64_t version;        /* of the object that the request wrote, 0: none */
+    uint64_t version;          /* of the object that the request wrote, 0: none */
     struct sim_object *object; /* counted: as it is after the write, NULL: none */
 };
 
@@ -80,7 +80,7 @@ struct sim_fault; /* fault.h */
 
 struct sim_exchange {
     struct kubesim *server;
-    struct sim_exchange *next, **link; /* the server's list */
+    struct sim_exchange *next, **link;     /* the server's list */
     const struct sim_transport *transport; /* NULL: detached, or a call in process */
     void *stream;
 
@@ -90,7 +90,7 @@ struct sim_exchange {
     char *certificate_user; /* from the client certificate, NULL: none */
     char remote[64];
 
-    bool internal; /* a call of the C API: no authentication, no faults */
+    bool internal;    /* a call of the C API: no authentication, no faults */
     const char *user; /* borrowed from the server */
     struct sim_target target;
     char *query; /* what follows the "?", or "" */
@@ -99,7 +99,7 @@ struct sim_exchange {
 
     bool applied, answered, finished;
     struct sim_delivery *delivery; /* owned by the audit log */
-    struct sim_fault *fault; /* counted, NULL: none */
+    struct sim_fault *fault;       /* counted, NULL: none */
     struct sim_watch *watch;
     struct event *timer;
     void (*on_timer)(struct sim_exchange *exchange);

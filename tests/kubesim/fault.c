@@ -66,11 +66,12 @@ static void own(struct sim_fault *fault, const char **text)
 static void own_strings(struct sim_fault *fault)
 {
     struct kubesim_fault *what = &fault->what;
-    const char **all[] = {&what->match.verb, &what->match.resource,
-                          &what->match.subresource, &what->match.namespace_name,
-                          &what->match.name, &what->match.user, &what->match.body,
-                          &what->watches, &what->write_resource, &what->write_namespace,
-                          &what->write_name, &what->write_key, &what->write_value};
+    const char **all[] = {
+        &what->match.verb,           &what->match.resource, &what->match.subresource,
+        &what->match.namespace_name, &what->match.name,     &what->match.user,
+        &what->match.body,           &what->watches,        &what->write_resource,
+        &what->write_namespace,      &what->write_name,     &what->write_key,
+        &what->write_value};
     fault->strings = calloc(sizeof(all) / sizeof(all[0]), sizeof(char *));
     if (fault->strings == NULL) {
         abort();
@@ -198,14 +199,33 @@ static unsigned number_of(const json_t *value, const char *key)
 /* Every member must be a known one, so that a misspelt fault is not silently harmless. */
 static bool all_known(const json_t *value)
 {
-    static const char *const known[] = {
-        "verb", "resource", "subresource", "namespace", "name", "user", "body", "skip",
-        "count", "probability", "seed", "action", "delay_before_ms", "delay_answer_ms",
-        "status", "retry_after", "date_skew", "watches", "write_resource",
-        "write_namespace", "write_name", "write_key", "write_value"};
+    static const char *const known[] = {"verb",
+                                        "resource",
+                                        "subresource",
+                                        "namespace",
+                                        "name",
+                                        "user",
+                                        "body",
+                                        "skip",
+                                        "count",
+                                        "probability",
+                                        "seed",
+                                        "action",
+                                        "delay_before_ms",
+                                        "delay_answer_ms",
+                                        "status",
+                                        "retry_after",
+                                        "date_skew",
+                                        "watches",
+                                        "write_resource",
+                                        "write_namespace",
+                                        "write_name",
+                                        "write_key",
+                                        "write_value"};
     const char *key;
     json_t *member;
-    json_object_foreach ((json_t *)value, key, member) {
+    json_object_foreach((json_t *)value, key, member)
+    {
         size_t i = 0;
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i], key) != 0) {
             i++;
@@ -262,11 +282,11 @@ json_t *sim_fault_list(const struct sim_faults *faults)
     json_t *list = json_array();
     for (const struct sim_fault *fault = faults->first; fault != NULL;
          fault = fault->next) {
-        json_array_append_new(list, json_pack("{s:i,s:s,s:b,s:i,s:i}", "id", fault->id,
-                                              "action",
-                                              sim_fault_action_name(fault->what.action),
-                                              "armed", (int)fault->armed, "seen",
-                                              (int)fault->seen, "hits", (int)fault->hits));
+        json_array_append_new(
+            list, json_pack("{s:i,s:s,s:b,s:i,s:i}", "id", fault->id, "action",
+                            sim_fault_action_name(fault->what.action), "armed",
+                            (int)fault->armed, "seen", (int)fault->seen, "hits",
+                            (int)fault->hits));
     }
     return list;
 }

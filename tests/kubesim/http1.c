@@ -40,7 +40,8 @@ static void put_head(struct http1 *http, const struct sim_answer *answer, bool s
     if (http->exchange != NULL && sim_audit_id(http->exchange) != NULL) {
         evbuffer_add_printf(output, "Audit-Id: %s\r\n", sim_audit_id(http->exchange));
     }
-    evbuffer_add_printf(output, "Cache-Control: no-cache, private\r\nContent-Type: %s\r\n",
+    evbuffer_add_printf(output,
+                        "Cache-Control: no-cache, private\r\nContent-Type: %s\r\n",
                         answer->content_type);
     if (answer->retry_after >= 0) {
         evbuffer_add_printf(output, "Retry-After: %d\r\n", answer->retry_after);
@@ -214,7 +215,8 @@ static int chunk_line(struct http1 *http, const char *line)
 {
     char *end;
     unsigned long size = strtoul(line, &end, 16);
-    if (end == line || !isxdigit((unsigned char)line[0]) || (*end != '\0' && *end != ';')) {
+    if (end == line || !isxdigit((unsigned char)line[0]) ||
+        (*end != '\0' && *end != ';')) {
         return refuse(http, 400);
     }
     if (size >= SIM_BODY_LIMIT) {
@@ -251,7 +253,7 @@ static int take_line(struct http1 *http, struct evbuffer *input, bool *more)
         return evbuffer_get_length(input) > LINE_LIMIT ? refuse(http, 431) : 0;
     }
     int result = strlen(line) == length && length <= LINE_LIMIT ? handle_line(http, line)
-                                                               : refuse(http, 400);
+                                                                : refuse(http, 400);
     free(line);
     return result;
 }

@@ -226,8 +226,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
                             void *data)
 {
     struct http2 *http = data;
-    if (frame->hd.type != NGHTTP2_HEADERS ||
-        frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
         return 0;
     }
     struct stream *stream = calloc(1, sizeof(*stream));
@@ -356,8 +355,8 @@ static int input(void *state, struct evbuffer *buffer)
     struct http2 *http = state;
     size_t length = evbuffer_get_length(buffer);
     const uint8_t *bytes = evbuffer_pullup(buffer, -1);
-    ssize_t taken = bytes != NULL ? nghttp2_session_mem_recv(http->session, bytes, length)
-                                  : 0;
+    ssize_t taken =
+        bytes != NULL ? nghttp2_session_mem_recv(http->session, bytes, length) : 0;
     evbuffer_drain(buffer, length);
     return taken < 0 ? -1 : 0;
 }

@@ -189,8 +189,8 @@ static bool apply_at(const struct place *place, const char *op, json_t *value)
 
 static bool is_known(const char *op)
 {
-    static const char *const known[] = {"add", "remove", "replace", "move", "copy",
-                                        "test"};
+    static const char *const known[] = {"add",  "remove", "replace",
+                                        "move", "copy",   "test"};
     for (size_t i = 0; op != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
         if (strcmp(op, known[i]) == 0) {
             return true;
@@ -235,7 +235,8 @@ enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
     if (!json_is_array(patch)) {
         return SIM_PATCH_MALFORMED;
     }
-    json_array_foreach (patch, index, operation) {
+    json_array_foreach(patch, index, operation)
+    {
         if (!json_is_object(operation)) {
             return SIM_PATCH_MALFORMED;
         }
@@ -244,7 +245,8 @@ enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
         return SIM_PATCH_TOO_LONG;
     }
     json_t *work = json_deep_copy(document);
-    json_array_foreach (patch, index, operation) {
+    json_array_foreach(patch, index, operation)
+    {
         if (!apply_one(&work, operation)) {
             json_decref(work);
             return SIM_PATCH_FAILED;
@@ -258,7 +260,8 @@ static void merge_into(json_t *target, json_t *patch)
 {
     const char *key;
     json_t *value;
-    json_object_foreach (patch, key, value) {
+    json_object_foreach(patch, key, value)
+    {
         if (json_is_null(value)) {
             json_object_del(target, key);
         } else if (json_is_object(value)) {

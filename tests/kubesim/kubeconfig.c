@@ -121,9 +121,9 @@ static int write_file(const char *directory, const char *name, const char *suffi
 
 static char *ready_text(const struct kubesim *sim, const char *directory)
 {
-    json_t *ready = json_pack("{s:i,s:s,s:o,s:i}", "port", (int)sim->port, "url", sim->url,
-                              "kubeconfig", json_sprintf("%s/kubeconfig", directory),
-                              "pid", (int)getpid());
+    json_t *ready = json_pack(
+        "{s:i,s:s,s:o,s:i}", "port", (int)sim->port, "url", sim->url, "kubeconfig",
+        json_sprintf("%s/kubeconfig", directory), "pid", (int)getpid());
     char *text = json_dumps(ready, JSON_COMPACT);
     json_decref(ready);
     return text;
@@ -136,8 +136,8 @@ int kubesim_write_files(struct kubesim *sim, const char *directory)
     }
     int result = write_file(directory, "kubeconfig", "", kubesim_kubeconfig(sim, NULL));
     for (char **user = sim->users; result == 0 && *user != NULL; user++) {
-        result = write_file(directory, "kubeconfig-", *user,
-                            kubesim_kubeconfig(sim, *user));
+        result =
+            write_file(directory, "kubeconfig-", *user, kubesim_kubeconfig(sim, *user));
     }
     if (result == 0) {
         result = write_file(directory, "kubeconfig-certificate", "",

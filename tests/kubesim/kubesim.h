@@ -29,13 +29,13 @@ struct kubesim;
 
 /* All zero means: any free port, user "admin" only, no audit file. */
 struct kubesim_options {
-    unsigned port;             /* 0: any free one */
-    const char *const *users;  /* NULL-terminated; "admin" always exists as well */
-    const char *audit_path;    /* file for the audit log, cut at start; NULL: none */
-    size_t history;            /* changes kept for watches; 0: 20000 */
-    unsigned bookmark_ms;      /* interval of watch bookmarks; 0: 60000 */
-    bool without_watch_list;   /* answer sendInitialEvents with 422, as before 1.32 */
-    bool without_http2;        /* offer HTTP/1.1 only */
+    unsigned port;            /* 0: any free one */
+    const char *const *users; /* NULL-terminated; "admin" always exists as well */
+    const char *audit_path;   /* file for the audit log, cut at start; NULL: none */
+    size_t history;           /* changes kept for watches; 0: 20000 */
+    unsigned bookmark_ms;     /* interval of watch bookmarks; 0: 60000 */
+    bool without_watch_list;  /* answer sendInitialEvents with 422, as before 1.32 */
+    bool without_http2;       /* offer HTTP/1.1 only */
 };
 
 /* Start. Returns 0 and a server that is listening, or a negative errno. */
@@ -73,11 +73,11 @@ int kubesim_request(struct kubesim *sim, const char *method, const char *uri,
 struct kubesim_pod {
     const char *namespace_name; /* NULL: "default" */
     const char *name;
-    const char *node;           /* NULL: not bound */
-    const char *scheduler;      /* NULL: "default-scheduler" */
-    const char *phase;          /* NULL: "Pending" */
-    const char *resource;       /* limit of the only container, NULL: none */
-    unsigned count;             /* of that resource */
+    const char *node;               /* NULL: not bound */
+    const char *scheduler;          /* NULL: "default-scheduler" */
+    const char *phase;              /* NULL: "Pending" */
+    const char *resource;           /* limit of the only container, NULL: none */
+    unsigned count;                 /* of that resource */
     const char *const *annotations; /* key, value, key, value, NULL; or NULL */
 };
 
@@ -176,34 +176,34 @@ enum kubesim_action {
     KUBESIM_DROP_AFTER,   /* applied, connection lost before the answer */
     KUBESIM_RESET_BEFORE, /* as above, but HTTP/2 resets the one stream only */
     KUBESIM_RESET_AFTER,
-    KUBESIM_HANG_BEFORE,  /* not applied, never answered */
-    KUBESIM_HANG_AFTER,   /* applied, never answered */
-    KUBESIM_TWICE,        /* a write applied twice, the first answer is sent */
-    KUBESIM_TWICE_SECOND, /* the same, the second answer is sent */
-    KUBESIM_STATUS,       /* not applied, answered with `status` */
-    KUBESIM_STATUS_AFTER, /* applied, answered with `status` all the same */
-    KUBESIM_REFUSE_STREAM, /* REFUSED_STREAM, not applied (HTTP/1.1: as DROP_BEFORE) */
-    KUBESIM_GOAWAY,       /* answered, and the connection takes no further request */
-    KUBESIM_GOAWAY_REFUSE, /* GOAWAY that leaves this request out, not applied */
-    KUBESIM_TRUNCATE,     /* applied; the answer breaks off in the middle */
-    KUBESIM_CUT_WATCHES,  /* end all watches of `watches`, then as usual */
+    KUBESIM_HANG_BEFORE,    /* not applied, never answered */
+    KUBESIM_HANG_AFTER,     /* applied, never answered */
+    KUBESIM_TWICE,          /* a write applied twice, the first answer is sent */
+    KUBESIM_TWICE_SECOND,   /* the same, the second answer is sent */
+    KUBESIM_STATUS,         /* not applied, answered with `status` */
+    KUBESIM_STATUS_AFTER,   /* applied, answered with `status` all the same */
+    KUBESIM_REFUSE_STREAM,  /* REFUSED_STREAM, not applied (HTTP/1.1: as DROP_BEFORE) */
+    KUBESIM_GOAWAY,         /* answered, and the connection takes no further request */
+    KUBESIM_GOAWAY_REFUSE,  /* GOAWAY that leaves this request out, not applied */
+    KUBESIM_TRUNCATE,       /* applied; the answer breaks off in the middle */
+    KUBESIM_CUT_WATCHES,    /* end all watches of `watches`, then as usual */
     KUBESIM_EXPIRE_WATCHES, /* 410 in all watches of `watches` (or in this new one) */
 };
 
 struct kubesim_fault {
     struct kubesim_match match;
-    unsigned skip;          /* matching requests let through before the first hit */
-    unsigned count;         /* hits before it ends; 0: no end */
-    double probability;     /* of a hit; 0 means 1 */
-    uint64_t seed;          /* for probability */
+    unsigned skip;      /* matching requests let through before the first hit */
+    unsigned count;     /* hits before it ends; 0: no end */
+    double probability; /* of a hit; 0 means 1 */
+    uint64_t seed;      /* for probability */
     enum kubesim_action action;
     unsigned delay_before_ms; /* before it is applied; then applied even if the client
                                  has gone meanwhile. At most 600000. */
     unsigned delay_answer_ms; /* between applying and the answer */
-    int status;             /* STATUS: 429, 500, 503, 409, 403, ... */
-    int retry_after;        /* seconds for the Retry-After header; 0: none, -1: "0" */
-    int date_skew;          /* seconds added to the Date header */
-    const char *watches;    /* resource for the watch actions; NULL: all */
+    int status;               /* STATUS: 429, 500, 503, 409, 403, ... */
+    int retry_after;          /* seconds for the Retry-After header; 0: none, -1: "0" */
+    int date_skew;            /* seconds added to the Date header */
+    const char *watches;      /* resource for the watch actions; NULL: all */
     /* A foreign write right before the request is applied: key of the object that the
      * request names, or of `write_resource` and so on. write_key NULL: none. */
     const char *write_resource, *write_namespace, *write_name, *write_key, *write_value;

@@ -10,9 +10,9 @@
 
 struct list_request {
     struct sim_selector selector;
-    uint64_t version;   /* the state that is asked for */
-    size_t limit;       /* 0: no limit */
-    char *after;        /* key of the last object of the page before, NULL: none */
+    uint64_t version; /* the state that is asked for */
+    size_t limit;     /* 0: no limit */
+    char *after;      /* key of the last object of the page before, NULL: none */
 };
 
 void sim_read_get(struct sim_exchange *exchange)
@@ -40,9 +40,9 @@ static void swap_letters(char *text, const char *from, const char *to)
 /* {"v":"meta.k8s.io/v1","rv":N,"start":"namespace/name"} in base64, as the server's. */
 static char *continue_token(uint64_t version, const struct sim_object *last)
 {
-    json_t *token = json_pack("{s:s,s:I,s:o}", "v", "meta.k8s.io/v1", "rv",
-                              (json_int_t)version, "start",
-                              json_sprintf("%s/%s", last->namespace_name, last->name));
+    json_t *token =
+        json_pack("{s:s,s:I,s:o}", "v", "meta.k8s.io/v1", "rv", (json_int_t)version,
+                  "start", json_sprintf("%s/%s", last->namespace_name, last->name));
     char *text = json_dumps(token, JSON_COMPACT);
     json_decref(token);
     size_t length = strlen(text);
@@ -222,7 +222,8 @@ static void answer_list(struct sim_exchange *exchange, const struct list_request
     fclose(page.stream);
     char *list = list_metadata(request, &page);
     FILE *stream = open_memstream(&body, &length);
-    fprintf(stream, "{\"kind\":\"%s%s\",\"apiVersion\":\"%s\",\"metadata\":%s,\"items\":[",
+    fprintf(stream,
+            "{\"kind\":\"%s%s\",\"apiVersion\":\"%s\",\"metadata\":%s,\"items\":[",
             metadata ? "PartialObjectMetadata" : resource->kind, "List",
             metadata ? "meta.k8s.io/v1" : resource->group_version, list);
     fwrite(items, 1, size, stream);

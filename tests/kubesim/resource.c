@@ -15,23 +15,61 @@
 #define LEASES "coordination.k8s.io"
 
 const struct sim_resource sim_resources[SIM_RESOURCE_COUNT] = {
-    {.plural = "nodes", .kind = "Node", .group = "", .group_version = "v1",
-     .path = "/api/v1", .has_status = true, .stored = true, .unconditional_put = true,
+    {.plural = "nodes",
+     .kind = "Node",
+     .group = "",
+     .group_version = "v1",
+     .path = "/api/v1",
+     .has_status = true,
+     .stored = true,
+     .unconditional_put = true,
      .index = 0},
-    {.plural = "pods", .kind = "Pod", .group = "", .group_version = "v1",
-     .path = "/api/v1", .namespaced = true, .has_status = true, .stored = true,
-     .unconditional_put = true, .returns_deleted = true, .index = 1},
-    {.plural = "leases", .kind = "Lease", .group = LEASES, .group_version = LEASES "/v1",
-     .path = "/apis/" LEASES "/v1", .namespaced = true, .stored = true,
-     .create_by_put = true, .index = 2},
-    {.plural = "namespaces", .kind = "Namespace", .group = "", .group_version = "v1",
-     .path = "/api/v1", .has_status = true, .stored = true, .unconditional_put = true,
-     .returns_deleted = true, .index = 3},
-    {.plural = "events", .kind = "Event", .group = "", .group_version = "v1",
-     .path = "/api/v1", .namespaced = true, .unconditional_put = true, .index = 4},
-    {.plural = "events", .kind = "Event", .group = "events.k8s.io",
-     .group_version = "events.k8s.io/v1", .path = "/apis/events.k8s.io/v1",
-     .namespaced = true, .unconditional_put = true, .index = 5},
+    {.plural = "pods",
+     .kind = "Pod",
+     .group = "",
+     .group_version = "v1",
+     .path = "/api/v1",
+     .namespaced = true,
+     .has_status = true,
+     .stored = true,
+     .unconditional_put = true,
+     .returns_deleted = true,
+     .index = 1},
+    {.plural = "leases",
+     .kind = "Lease",
+     .group = LEASES,
+     .group_version = LEASES "/v1",
+     .path = "/apis/" LEASES "/v1",
+     .namespaced = true,
+     .stored = true,
+     .create_by_put = true,
+     .index = 2},
+    {.plural = "namespaces",
+     .kind = "Namespace",
+     .group = "",
+     .group_version = "v1",
+     .path = "/api/v1",
+     .has_status = true,
+     .stored = true,
+     .unconditional_put = true,
+     .returns_deleted = true,
+     .index = 3},
+    {.plural = "events",
+     .kind = "Event",
+     .group = "",
+     .group_version = "v1",
+     .path = "/api/v1",
+     .namespaced = true,
+     .unconditional_put = true,
+     .index = 4},
+    {.plural = "events",
+     .kind = "Event",
+     .group = "events.k8s.io",
+     .group_version = "events.k8s.io/v1",
+     .path = "/apis/events.k8s.io/v1",
+     .namespaced = true,
+     .unconditional_put = true,
+     .index = 5},
 };
 
 const struct sim_resource *sim_resource_find(const char *path, const char *plural)
@@ -140,9 +178,9 @@ static void default_node(json_t *node, bool direct)
         json_object_set_new(spec, "taints", json_array());
         taints = json_object_get(spec, "taints");
     }
-    json_array_append_new(taints, json_pack("{s:s,s:s}", "key",
-                                            "node.kubernetes.io/not-ready", "effect",
-                                            "NoSchedule"));
+    json_array_append_new(taints,
+                          json_pack("{s:s,s:s}", "key", "node.kubernetes.io/not-ready",
+                                    "effect", "NoSchedule"));
 }
 
 static void generate_name(json_t *metadata)
@@ -224,9 +262,9 @@ void sim_resource_prepare_update(const struct sim_resource *resource, json_t *ca
 static void drop_if_empty(json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
-    if (value != NULL && (json_is_null(value) ||
-                          (json_is_object(value) && json_object_size(value) == 0) ||
-                          (json_is_array(value) && json_array_size(value) == 0))) {
+    if (value != NULL &&
+        (json_is_null(value) || (json_is_object(value) && json_object_size(value) == 0) ||
+         (json_is_array(value) && json_array_size(value) == 0))) {
         json_object_del(object, key);
     }
 }
@@ -242,10 +280,19 @@ static void move_member(json_t *to, json_t *from, const char *key)
 
 static json_t *normalise_metadata(json_t *metadata)
 {
-    static const char *const order[] = {
-        "name", "generateName", "namespace", "uid", "resourceVersion", "generation",
-        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
-        "annotations", "ownerReferences", "finalizers"};
+    static const char *const order[] = {"name",
+                                        "generateName",
+                                        "namespace",
+                                        "uid",
+                                        "resourceVersion",
+                                        "generation",
+                                        "creationTimestamp",
+                                        "deletionTimestamp",
+                                        "deletionGracePeriodSeconds",
+                                        "labels",
+                                        "annotations",
+                                        "ownerReferences",
+                                        "finalizers"};
     json_t *result = json_object();
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         move_member(result, metadata, order[i]);
@@ -271,7 +318,8 @@ json_t *sim_resource_normalise(const struct sim_resource *resource, json_t *obje
     move_member(result, object, "status");
     const char *key;
     json_t *value;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         json_object_set(result, key, value);
     }
     drop_if_empty(json_object_get(result, "spec"), "taints");

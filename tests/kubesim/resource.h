@@ -19,10 +19,10 @@ struct sim_resource {
     const char *path; /* API root: "/api/v1" or "/apis/GROUP/VERSION" */
     bool namespaced;
     bool has_status;
-    bool stored;             /* events are accepted and not kept */
+    bool stored; /* events are accepted and not kept */
     bool create_by_put;
-    bool unconditional_put;  /* PUT without a resourceVersion is allowed */
-    bool returns_deleted;    /* DELETE answers with the object, else with a Status */
+    bool unconditional_put; /* PUT without a resourceVersion is allowed */
+    bool returns_deleted;   /* DELETE answers with the object, else with a Status */
     unsigned index;
 };
 

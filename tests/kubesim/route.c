@@ -69,7 +69,8 @@ static bool known_subresource(const struct sim_target *target)
            (strcmp(name, "binding") == 0 && strcmp(target->resource->kind, "Pod") == 0);
 }
 
-static const char *verb_of(const char *method, bool watch, const struct sim_target *target)
+static const char *verb_of(const char *method, bool watch,
+                           const struct sim_target *target)
 {
     bool named = target->name[0] != '\0';
     if (strcmp(target->subresource, "binding") == 0) {
@@ -92,7 +93,7 @@ static const char *verb_of(const char *method, bool watch, const struct sim_targ
         return "patch";
     }
     return strcmp(method, "DELETE") == 0 && target->subresource[0] == '\0' ? "delete"
-                                                                          : NULL;
+                                                                           : NULL;
 }
 
 enum sim_route_result sim_route_resolve(const char *path, const char *method, bool watch,
@@ -186,7 +187,8 @@ enum sim_form sim_route_form(const char *accept, bool list)
     while (*accept != '\0') {
         accept += strspn(accept, ", ");
         size_t length = strcspn(accept, ",");
-        enum sim_form form = length > 0 ? clause_form(accept, length, list) : SIM_FORM_NONE;
+        enum sim_form form =
+            length > 0 ? clause_form(accept, length, list) : SIM_FORM_NONE;
         if (form != SIM_FORM_NONE) {
             return form;
         }
@@ -200,8 +202,7 @@ bool sim_query_selector(struct sim_exchange *exchange, struct sim_selector *sele
     const struct sim_resource *resource = exchange->target.resource;
     char *fields = sim_query_get(exchange, "fieldSelector");
     char *labels = sim_query_get(exchange, "labelSelector");
-    enum sim_selector_result result =
-        sim_selector_add_fields(selector, resource, fields);
+    enum sim_selector_result result = sim_selector_add_fields(selector, resource, fields);
     if (result == SIM_SELECTOR_OK) {
         result = sim_selector_add_labels(selector, labels);
     }

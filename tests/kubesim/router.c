@@ -48,7 +48,7 @@ static void run_verb(struct sim_exchange *exchange)
     static const struct {
         const char *verb;
         void (*run)(struct sim_exchange *exchange);
-    } verbs[] = {{"get", sim_read_get},       {"list", sim_read_list},
+    } verbs[] = {{"get", sim_read_get},        {"list", sim_read_list},
                  {"update", sim_write_update}, {"patch", sim_write_patch},
                  {"delete", sim_write_delete}, {"create", sim_write_create}};
     sim_audit_apply(exchange);
@@ -72,12 +72,13 @@ static void foreign_write(struct sim_exchange *exchange, const struct kubesim_fa
         what->hook(exchange->server, what->hook_data);
     }
     if (what->write_key != NULL) {
-        kubesim_set_annotation(
-            exchange->server,
-            what->write_resource != NULL ? what->write_resource : target->resource->plural,
-            what->write_namespace != NULL ? what->write_namespace : target->namespace_name,
-            what->write_name != NULL ? what->write_name : target->name, what->write_key,
-            what->write_value);
+        kubesim_set_annotation(exchange->server,
+                               what->write_resource != NULL ? what->write_resource
+                                                            : target->resource->plural,
+                               what->write_namespace != NULL ? what->write_namespace
+                                                             : target->namespace_name,
+                               what->write_name != NULL ? what->write_name : target->name,
+                               what->write_key, what->write_value);
     }
 }
 
@@ -103,7 +104,8 @@ static void run_again(struct sim_exchange *exchange, bool send_second)
     }
 }
 
-static void status_of_fault(struct sim_exchange *exchange, const struct kubesim_fault *what)
+static void status_of_fault(struct sim_exchange *exchange,
+                            const struct kubesim_fault *what)
 {
     int seconds = what->retry_after < 0 ? 0 : what->retry_after;
     if (what->status == 429) { /* the one answer that is no Status object */
@@ -131,8 +133,8 @@ static void conclude(struct sim_exchange *exchange)
         exchange->fault != NULL ? &exchange->fault->what : NULL;
     enum kubesim_action action = what != NULL ? what->action : KUBESIM_NOTHING;
     if (action == KUBESIM_DROP_AFTER || action == KUBESIM_RESET_AFTER) {
-        give_up(exchange, action == KUBESIM_DROP_AFTER ? SIM_ABORT_CONNECTION
-                                                       : SIM_ABORT_STREAM);
+        give_up(exchange,
+                action == KUBESIM_DROP_AFTER ? SIM_ABORT_CONNECTION : SIM_ABORT_STREAM);
         return;
     }
     if (action == KUBESIM_HANG_AFTER) {
@@ -259,8 +261,8 @@ static bool parse_request(struct sim_exchange *exchange)
         return false;
     }
     if (exchange->body_length > 0) {
-        exchange->request = json_loadb(exchange->body, exchange->body_length,
-                                       JSON_DECODE_ANY, NULL);
+        exchange->request =
+            json_loadb(exchange->body, exchange->body_length, JSON_DECODE_ANY, NULL);
     }
     const char *type = exchange->content_type;
     bool json = type == NULL || strncmp(type, "application/json", 16) == 0;
@@ -351,8 +353,8 @@ static enum sim_route_result resolve(struct sim_exchange *exchange, char **ret_p
         *query = '\0';
     }
     *ret_path = path;
-    return sim_route_resolve(path, exchange->method,
-                             sim_query_flag(exchange, "watch"), &exchange->target);
+    return sim_route_resolve(path, exchange->method, sim_query_flag(exchange, "watch"),
+                             &exchange->target);
 }
 
 static void begin_resource(struct sim_exchange *exchange, enum sim_route_result result,

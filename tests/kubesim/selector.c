@@ -7,10 +7,11 @@
 #include <string.h>
 
 static const char *const any_fields[] = {"metadata.name", "metadata.namespace", NULL};
-static const char *const pod_fields[] = {
-    "metadata.name",    "metadata.namespace",       "spec.nodeName",
-    "spec.schedulerName", "spec.restartPolicy",     "spec.serviceAccountName",
-    "status.phase",     "status.nominatedNodeName", "status.podIP", NULL};
+static const char *const pod_fields[] = {"metadata.name",      "metadata.namespace",
+                                         "spec.nodeName",      "spec.schedulerName",
+                                         "spec.restartPolicy", "spec.serviceAccountName",
+                                         "status.phase",       "status.nominatedNodeName",
+                                         "status.podIP",       NULL};
 static const char *const node_fields[] = {"metadata.name", "spec.unschedulable", NULL};
 
 static bool field_supported(const struct sim_resource *resource, const char *field)

@@ -178,8 +178,8 @@ static void record(struct sim_store *store, enum sim_change_type type,
         forget_oldest(store);
     }
     store->version++;
-    *ring_slot(store, store->version) = (struct sim_change){
-        .type = type, .now = sim_object_ref(now), .before = before};
+    *ring_slot(store, store->version) =
+        (struct sim_change){.type = type, .now = sim_object_ref(now), .before = before};
 }
 
 struct sim_store *sim_store_new(size_t history)
@@ -241,8 +241,8 @@ struct sim_object *sim_store_put(struct sim_store *store,
 
 struct sim_object *sim_store_remove(struct sim_store *store, struct sim_object *object)
 {
-    struct sim_object *last = object_new(
-        object->resource, json_deep_copy(object->value), store->version + 1);
+    struct sim_object *last =
+        object_new(object->resource, json_deep_copy(object->value), store->version + 1);
     record(store, SIM_DELETED, last, sim_object_ref(object));
     table_set(&store->tables[object->resource->index], last, NULL);
     sim_object_unref(last);

@@ -52,8 +52,7 @@ static bool set_names(X509 *certificate, X509 *issuer, const char *name,
                                                   (const unsigned char *)organisation, -1,
                                                   -1, 0) == 1;
     }
-    return good &&
-           X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1;
+    return good && X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1;
 }
 
 static bool set_serial(X509 *certificate)
@@ -186,8 +185,7 @@ struct sim_tls *sim_tls_new(const char *client, bool http2)
 {
     struct sim_tls *tls = calloc(1, sizeof(*tls));
     struct pair ca = {0}, server = {0}, user = {0};
-    bool good = tls != NULL &&
-                make_pair(&ca, NULL, "kubesim-ca", NULL, ca_extensions) &&
+    bool good = tls != NULL && make_pair(&ca, NULL, "kubesim-ca", NULL, ca_extensions) &&
                 make_pair(&server, &ca, "kube-apiserver", NULL, server_extensions) &&
                 make_pair(&user, &ca, client, "system:masters", client_extensions) &&
                 set_up(tls, &ca, &server, http2);
@@ -226,8 +224,8 @@ char *sim_tls_user(SSL *ssl)
     char name[128];
     char *user = NULL;
     if (certificate != NULL && SSL_get_verify_result(ssl) == X509_V_OK &&
-        X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name,
-                                  sizeof(name)) > 0) {
+        X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName,
+                                  name, sizeof(name)) > 0) {
         user = strdup(name);
     }
     X509_free(certificate);

@@ -84,13 +84,14 @@ static bool all_strings(struct sim_exchange *exchange, const json_t *map,
         return true;
     }
     bool sound = json_is_object(map);
-    json_object_foreach ((json_t *)map, key, value) {
+    json_object_foreach((json_t *)map, key, value)
+    {
         sound = sound && (json_is_string(value) || json_is_null(value));
     }
     if (!sound && strcmp(exchange->target.verb, "patch") == 0) {
-        json_t *causes = json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueInvalid",
-                                   "message", "Invalid value: json: cannot unmarshal",
-                                   "field", "patch");
+        json_t *causes =
+            json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueInvalid", "message",
+                      "Invalid value: json: cannot unmarshal", "field", "patch");
         sim_status(exchange, 422, "Invalid", json_pack("{s:o}", "causes", causes),
                    " \"\" is invalid: patch: Invalid value: cannot unmarshal %s", field);
     } else if (!sound) {
@@ -109,7 +110,8 @@ static bool check_annotations(struct sim_exchange *exchange, const json_t *annot
     const char *key;
     json_t *value;
     size_t total = 0;
-    json_object_foreach ((json_t *)annotations, key, value) {
+    json_object_foreach((json_t *)annotations, key, value)
+    {
         if (!is_qualified_name(key)) {
             return invalid_value(exchange, "metadata.annotations", key,
                                  "name part must consist of alphanumeric characters, "
@@ -130,7 +132,8 @@ static bool check_labels(struct sim_exchange *exchange, const json_t *labels)
 {
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)labels, key, value) {
+    json_object_foreach((json_t *)labels, key, value)
+    {
         const char *text = json_is_string(value) ? json_string_value(value) : "";
         if (!is_qualified_name(key)) {
             return invalid_value(exchange, "metadata.labels", key,
@@ -161,7 +164,8 @@ static json_t *fixed_spec(const json_t *object)
     for (size_t i = 0; i < 2; i++) {
         size_t index;
         json_t *container;
-        json_array_foreach (json_object_get(spec, lists[i]), index, container) {
+        json_array_foreach(json_object_get(spec, lists[i]), index, container)
+        {
             json_object_del(container, "image");
         }
     }
@@ -186,13 +190,14 @@ static bool check_pod(struct sim_exchange *exchange, const json_t *candidate,
     json_decref(before);
     json_decref(after);
     if (!same) {
-        sim_status_invalid(exchange, "spec", "FieldValueForbidden",
-                           "Forbidden: pod updates may not change fields other than "
-                           "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-                           "`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
-                           "additions to existing tolerations),"
-                           "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 "
-                           "if it was previously negative)");
+        sim_status_invalid(
+            exchange, "spec", "FieldValueForbidden",
+            "Forbidden: pod updates may not change fields other than "
+            "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+            "additions to existing tolerations),"
+            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 "
+            "if it was previously negative)");
     }
     return same;
 }

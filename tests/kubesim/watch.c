@@ -20,14 +20,14 @@ struct sim_watch {
     struct sim_watch *next, **link;
     struct sim_exchange *exchange;
     struct sim_selector selector;
-    uint64_t seen;      /* all changes up to this one are sent or were not wanted */
+    uint64_t seen; /* all changes up to this one are sent or were not wanted */
     bool bookmarks;
-    unsigned last_ms;   /* from the last bookmark to the end */
+    unsigned last_ms; /* from the last bookmark to the end */
 };
 
 struct watch_request {
-    bool initial;       /* the present state comes first, as ADDED events */
-    bool list;          /* sendInitialEvents: a marked bookmark after them */
+    bool initial; /* the present state comes first, as ADDED events */
+    bool list;    /* sendInitialEvents: a marked bookmark after them */
     uint64_t version;
     unsigned timeout_ms;
 };
@@ -66,9 +66,9 @@ static void send_departure(struct sim_watch *watch, const struct sim_change *cha
                     json_object_get(json_object_get(change->now->value, "metadata"),
                                     "resourceVersion"));
     if (watch->exchange->form == SIM_FORM_METADATA) {
-        json_t *partial = json_pack("{s:s,s:s,s:O}", "kind", "PartialObjectMetadata",
-                                    "apiVersion", "meta.k8s.io/v1", "metadata",
-                                    json_object_get(value, "metadata"));
+        json_t *partial =
+            json_pack("{s:s,s:s,s:O}", "kind", "PartialObjectMetadata", "apiVersion",
+                      "meta.k8s.io/v1", "metadata", json_object_get(value, "metadata"));
         json_decref(value);
         value = partial;
     }
@@ -100,11 +100,11 @@ static void send_bookmark(struct sim_watch *watch, bool initial_end)
     bool metadata = watch->exchange->form == SIM_FORM_METADATA;
     char version[24];
     snprintf(version, sizeof(version), "%llu", (unsigned long long)watch->seen);
-    json_t *object = json_pack(
-        "{s:s,s:s,s:{s:s,s:n}}", "kind",
-        metadata ? "PartialObjectMetadata" : resource->kind, "apiVersion",
-        metadata ? "meta.k8s.io/v1" : resource->group_version, "metadata",
-        "resourceVersion", version, "creationTimestamp");
+    json_t *object =
+        json_pack("{s:s,s:s,s:{s:s,s:n}}", "kind",
+                  metadata ? "PartialObjectMetadata" : resource->kind, "apiVersion",
+                  metadata ? "meta.k8s.io/v1" : resource->group_version, "metadata",
+                  "resourceVersion", version, "creationTimestamp");
     if (initial_end) {
         json_object_set_new(json_object_get(object, "metadata"), "annotations",
                             json_pack("{s:s}", INITIAL_END, "true"));
@@ -140,7 +140,8 @@ static void pump(struct kubesim *sim, struct sim_watch *watch)
 {
     struct sim_exchange *exchange = watch->exchange;
     uint64_t version = sim_store_version(sim->store);
-    while (watch->seen < version && exchange->transport->pending(exchange) < PENDING_LIMIT) {
+    while (watch->seen < version &&
+           exchange->transport->pending(exchange) < PENDING_LIMIT) {
         const struct sim_change *change = sim_store_change(sim->store, watch->seen + 1);
         if (change == NULL) {
             expire(watch);
@@ -242,9 +243,10 @@ static bool check_initial(struct sim_exchange *exchange, struct watch_request *r
                       "Forbidden: sendInitialEvents is forbidden for watch unless the "
                       "WatchList feature gate is enabled");
     } else if (send != NULL && !newer) {
-        good = forbid(exchange, "resourceVersionMatch",
-                      "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
-                      "to NotOlderThan");
+        good =
+            forbid(exchange, "resourceVersionMatch",
+                   "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
+                   "to NotOlderThan");
     } else if (send == NULL && match != NULL) {
         good = forbid(exchange, "resourceVersionMatch",
                       "Forbidden: resourceVersionMatch is forbidden for watch unless "
@@ -290,8 +292,8 @@ static void send_initial(struct sim_watch *watch)
     struct sim_object **objects;
     size_t count;
     watch->seen = sim_store_version(sim->store);
-    if (sim_store_list(sim->store, watch->exchange->target.resource, watch->seen, &objects,
-                       &count) < 0) {
+    if (sim_store_list(sim->store, watch->exchange->target.resource, watch->seen,
+                       &objects, &count) < 0) {
         return;
     }
     for (size_t i = 0; i < count; i++) {

@@ -159,9 +159,9 @@ static void commit(struct sim_exchange *exchange, struct sim_object *current,
 {
     struct kubesim *sim = exchange->server;
     candidate = sim_resource_normalise(exchange->target.resource, candidate);
-    json_object_set(json_object_get(candidate, "metadata"), "resourceVersion",
-                    json_object_get(json_object_get(current->value, "metadata"),
-                                    "resourceVersion"));
+    json_object_set(
+        json_object_get(candidate, "metadata"), "resourceVersion",
+        json_object_get(json_object_get(current->value, "metadata"), "resourceVersion"));
     if (json_equal(candidate, current->value)) {
         json_decref(candidate);
         sim_answer_object(exchange, 200, current);
@@ -221,13 +221,13 @@ static bool check_uid(struct sim_exchange *exchange, const struct sim_object *cu
     if (uid == NULL || uid[0] == '\0' || strcmp(uid, present) == 0) {
         return true;
     }
-    sim_status_conflict(exchange, NULL,
-                        "StorageError: invalid object, Code: 4, Key: /registry/%s/%s%s%s, "
-                        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID "
-                        "in precondition: %s, UID in object meta: %s",
-                        current->resource->plural, current->namespace_name,
-                        current->namespace_name[0] != '\0' ? "/" : "", current->name, uid,
-                        present);
+    sim_status_conflict(
+        exchange, NULL,
+        "StorageError: invalid object, Code: 4, Key: /registry/%s/%s%s%s, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID "
+        "in precondition: %s, UID in object meta: %s",
+        current->resource->plural, current->namespace_name,
+        current->namespace_name[0] != '\0' ? "/" : "", current->name, uid, present);
     return false;
 }
 
@@ -369,8 +369,8 @@ static json_int_t grace_seconds(struct sim_exchange *exchange,
         json_object_get(json_object_get(current->value, "status"), "phase"));
     const char *node = sim_spec_text(current->value, "nodeName");
     if (strcmp(current->resource->kind, "Pod") != 0 || node == NULL || node[0] == '\0' ||
-        (phase != NULL && (strcmp(phase, "Failed") == 0 ||
-                           strcmp(phase, "Succeeded") == 0))) {
+        (phase != NULL &&
+         (strcmp(phase, "Failed") == 0 || strcmp(phase, "Succeeded") == 0))) {
         return 0;
     }
     char *query = sim_query_get(exchange, "gracePeriodSeconds");
@@ -425,10 +425,11 @@ void sim_write_delete(struct sim_exchange *exchange)
         current = sim_store_remove(exchange->server->store, current);
         sim_answer_object(exchange, 200, current);
         if (!current->resource->returns_deleted) {
-            json_t *status = json_pack(
-                "{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:s}}", "kind", "Status", "apiVersion", "v1",
-                "metadata", "status", "Success", "details", "name", current->name, "kind",
-                current->resource->plural, "uid", sim_metadata_text(current->value, "uid"));
+            json_t *status =
+                json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:s}}", "kind", "Status",
+                          "apiVersion", "v1", "metadata", "status", "Success", "details",
+                          "name", current->name, "kind", current->resource->plural, "uid",
+                          sim_metadata_text(current->value, "uid"));
             uint64_t version = current->version;
             sim_answer_json(exchange, 200, status);
             exchange->answer.version = version;
