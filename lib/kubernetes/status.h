@@ -30,12 +30,14 @@ bool hami_internal_status_read(const char *text, size_t length, struct hami_inte
  *   PROTO      1xx, 3xx, other 4xx, 422 with causes: a bug or a limit, never retried
  *   TRANSPORT  surely not applied: not sent, or 429
  *   IN_DOUBT   no answer, or 5xx
- *   LIMIT, CLOSED, NOMEM, ACCESS   as answer->code says
+ *              (an answer that is too large, too)
+ *   ACCESS, NOMEM, CLOSED   as answer->code says
  * Any refusal becomes IN_DOUBT where answer->maybe_resent is set.
  */
 int hami_internal_status_of_write(const struct hami_kubernetes_answer *answer);
 
-/* The same for a read: nothing can be in doubt. No answer, 429 and 5xx are TRANSPORT. */
+/* The same for a read: nothing can be in doubt. No answer, 429 and 5xx are TRANSPORT; an answer that
+ * is too large is PROTO. */
 int hami_internal_status_of_read(const struct hami_kubernetes_answer *answer);
 
 /* One line for people: "409 Conflict: message" or the answer's text. Returns buffer. */
