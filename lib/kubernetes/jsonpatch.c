@@ -1,0 +1,206 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds guarded JSON Patches. No state, no lock; texts are checked to be UTF-8 by
+ * jansson.
+ *
+ * An object without annotations has no map to add to, and a `test` below the missing map
+ * is refused: the second form tests that the map is missing and adds it whole.
+ */
+#include "jsonpatch.h"
+
+#include <string.h>
+
+#define ANNOTATIONS "/metadata/annotations"
+
+int hami_internal_jsonpatch_pointer(const char *key, char *buffer, size_t size)
+{
+    size_t length = strlen(ANNOTATIONS "/");
+    if (size <= length) {
+        return HAMI_E_LIMIT;
+    }
+    memcpy(buffer, ANNOTATIONS "/", length);
+    for (; *key != '\0'; key++) {
+        bool escaped = *key == '/' || *key == '~';
+        if (size - length <= (escaped ? 2u : 1u)) {
+            return HAMI_E_LIMIT;
+        }
+        if (escaped) {
+            buffer[length++] = '~';
+            buffer[length++] = *key == '/' ? '1' : '0';
+        } else {
+            buffer[length++] = *key;
+        }
+    }
+    buffer[length] = '\0';
+    return 0;
+}
+
+/* A text as JSON; NULL is null. *ret NULL with PROTO: jansson refuses what is not UTF-8.
+ */
+static int text_value(const char *text, json_t **ret)
+{
+    *ret = text != NULL ? json_string(text) : json_null();
+    if (*ret != NULL) {
+        return 0;
+    }
+    json_t *probe = json_string("");
+    json_decref(probe);
+    return probe != NULL ? HAMI_E_PROTO : HAMI_E_NOMEM;
+}
+
+/* Consumes value. */
+static int add_operation(json_t *operations, const char *verb, const char *path,
+                         json_t *value)
+{
+    json_t *operation = json_pack("{s:s, s:s}", "op", verb, "path", path);
+    if (operation == NULL) {
+        json_decref(value);
+        return HAMI_E_NOMEM;
+    }
+    if (value != NULL && json_object_set_new(operation, "value", value) < 0) {
+        json_decref(operation);
+        return HAMI_E_NOMEM;
+    }
+    return json_array_append_new(operations, operation) < 0 ? HAMI_E_NOMEM : 0;
+}
+
+int hami_internal_jsonpatch_test(json_t *operations, const char *path, const char *expect)
+{
+    json_t *value;
+    int code = text_value(expect, &value);
+    return code < 0 ? code : add_operation(operations, "test", path, value);
+}
+
+static int change(json_t *operations, const struct hami_transport_edit *edit)
+{
+    char path[HAMI_INTERNAL_JSONPATCH_POINTER_MAX];
+    int code = hami_internal_jsonpatch_pointer(edit->key, path, sizeof(path));
+    if (code < 0) {
+        return code;
+    }
+    if (edit->value == NULL) {
+        return edit->expect == NULL ? 0 : add_operation(operations, "remove", path, NULL);
+    }
+    json_t *value;
+    code = text_value(edit->value, &value);
+    if (code < 0) {
+        return code;
+    }
+    return add_operation(operations, edit->expect == NULL ? "add" : "replace", path,
+                         value);
+}
+
+static int patch_by_key(json_t *operations, const struct hami_transport_edit *edits,
+                        size_t count)
+{
+    int code = 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        char path[HAMI_INTERNAL_JSONPATCH_POINTER_MAX];
+        if (edits[i].action == HAMI_EDIT_READ) {
+            continue;
+        }
+        code = hami_internal_jsonpatch_pointer(edits[i].key, path, sizeof(path));
+        if (code == 0) {
+            code = hami_internal_jsonpatch_test(operations, path, edits[i].expect);
+        }
+    }
+    for (size_t i = 0; i < count && code == 0; i++) {
+        if (edits[i].action == HAMI_EDIT_PUT) {
+            code = change(operations, &edits[i]);
+        }
+    }
+    return code;
+}
+
+static int patch_new_map(json_t *operations, const struct hami_transport_edit *edits,
+                         size_t count)
+{
+    int code = hami_internal_jsonpatch_test(operations, ANNOTATIONS, NULL);
+    json_t *map = json_object();
+    if (map == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    for (size_t i = 0; i < count && code == 0; i++) {
+        json_t *value;
+        if (edits[i].action != HAMI_EDIT_PUT || edits[i].value == NULL) {
+            continue;
+        }
+        code = text_value(edits[i].value, &value);
+        if (code == 0 && json_object_set_new(map, edits[i].key, value) < 0) {
+            code = HAMI_E_NOMEM;
+        }
+    }
+    if (code < 0 || json_object_size(map) == 0) {
+        json_decref(map);
+        return code;
+    }
+    return add_operation(operations, "add", ANNOTATIONS, map);
+}
+
+static int dump(json_t *operations, char **ret)
+{
+    *ret = json_dumps(operations, JSON_COMPACT);
+    return *ret != NULL ? 0 : HAMI_E_NOMEM;
+}
+
+bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edits,
+                                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (edits[i].action != HAMI_EDIT_READ && edits[i].expect != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_t count,
+                                  const char *version,
+                                  enum hami_internal_jsonpatch_form form, char **ret)
+{
+    json_t *operations = json_array();
+    int code = operations != NULL ? 0 : HAMI_E_NOMEM;
+    if (code == 0 && version != NULL) {
+        code = hami_internal_jsonpatch_test(operations, "/metadata/resourceVersion",
+                                            version);
+    }
+    if (code == 0) {
+        code = form == HAMI_INTERNAL_JSONPATCH_BY_KEY
+                   ? patch_by_key(operations, edits, count)
+                   : patch_new_map(operations, edits, count);
+    }
+    if (code == 0) {
+        code = dump(operations, ret);
+    }
+    json_decref(operations);
+    return code;
+}
+
+int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *key,
+                                        const char *value,
+                                        enum hami_internal_jsonpatch_form form,
+                                        char **ret)
+{
+    /* No test of the annotation itself: what it was does not matter, the pod's state
+     * does. */
+    struct hami_transport_edit edit = {HAMI_EDIT_PUT, key, NULL, value};
+    json_t *operations = json_array();
+    int code = operations != NULL ? 0 : HAMI_E_NOMEM;
+    if (code == 0) {
+        code = hami_internal_jsonpatch_test(operations, "/metadata/uid", uid);
+    }
+    if (code == 0) {
+        code = hami_internal_jsonpatch_test(operations, "/spec/nodeName", NULL);
+    }
+    if (code == 0) {
+        code = form == HAMI_INTERNAL_JSONPATCH_BY_KEY
+                   ? change(operations, &edit)
+                   : patch_new_map(operations, &edit, 1);
+    }
+    if (code == 0) {
+        code = dump(operations, ret);
+    }
+    json_decref(operations);
+    return code;
+}

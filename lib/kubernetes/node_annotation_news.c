@@ -1,0 +1,383 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The transport's watches: one of all nodes, one of unbound pods for each scheduler name,
+ * shared by all managers that use the transport. Nodes are told on at once; pods are kept
+ * (pod_cache.c).
+ *
+ * A manager that joins later needs what was told before: the nodes are listed again for
+ * it. The first manager starts the watches, the last one ends them.
+ *
+ * Lock: see node_annotation.h. `telling` names the manager that is being called without
+ * the lock held; unwatch waits for it to be another one, so that no news comes after it
+ * has returned.
+ */
+#include "node_annotation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "object.h"
+#include "pod.h"
+#include "pod_cache.h"
+#include "table.h"
+#include "watch.h"
+
+/* One watch. Lives until its `ended`; what is not marked belongs to the client's thread.
+ */
+struct hami_internal_annotation_news {
+    struct hami_internal_annotation *owner;
+    struct hami_internal_watch *watch; /* set once, before any callback */
+    struct hami_internal_table names;  /* nodes: what the managers were told of */
+    struct hami_internal_pod_cache
+        *pods; /* pods: what inspect is answered from; NULL for nodes */
+};
+
+/* ---- telling managers
+ * ------------------------------------------------------------------------- */
+
+/* One piece of news: a node's record, or (record NULL) that it is gone; or a pod's facts.
+ */
+struct message {
+    const char *node;
+    const struct hami_node_record *record;
+    const struct hami_owner *pod;
+    const struct hami_owner_facts *facts;
+};
+
+static void tell_one(hami_nodelock *manager, const struct message *message)
+{
+    if (message->pod != NULL) {
+        hami_nodelock_observe_owner(manager, message->pod, message->facts);
+    } else if (message->record != NULL) {
+        hami_nodelock_observe(manager, message->node, message->record);
+    } else {
+        hami_nodelock_forget(manager, message->node);
+    }
+}
+
+static void tell(struct hami_internal_annotation *owner, const struct message *message)
+{
+    pthread_mutex_lock(&owner->mutex);
+    for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_MANAGERS_MAX; i++) {
+        hami_nodelock *manager = owner->managers[i];
+        if (manager == NULL) {
+            continue;
+        }
+        owner->telling = manager;
+        pthread_mutex_unlock(&owner->mutex);
+        tell_one(manager, message);
+        pthread_mutex_lock(&owner->mutex);
+        owner->telling = NULL;
+        pthread_cond_broadcast(&owner->told);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+}
+
+/* ---- nodes
+ * ------------------------------------------------------------------------------------ */
+
+static void node_list_begins(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_table_begin_round(&news->names);
+}
+
+static void node_changed(void *data, const json_t *object)
+{
+    struct hami_internal_annotation_news *news = data;
+    struct hami_node_record record = HAMI_NODE_RECORD_INIT;
+    struct message message = {.node = hami_internal_object_metadata(object, "name"),
+                              .record = &record};
+    struct hami_annotation *annotations;
+    if (!hami_internal_paths_is_subdomain(message.node) ||
+        hami_internal_object_annotations(object, &annotations, &record.annotation_count) <
+            0) {
+        return;
+    }
+    record.version = hami_internal_object_metadata(object, "resourceVersion");
+    record.annotations = annotations;
+    hami_internal_table_put(&news->names, message.node, NULL, 0);
+    tell(news->owner, &message);
+    free(annotations);
+}
+
+static void tell_forget(void *data, const char *node)
+{
+    struct hami_internal_annotation_news *news = data;
+    struct message message = {.node = node};
+    tell(news->owner, &message);
+}
+
+static void node_gone(void *data, const json_t *object)
+{
+    struct hami_internal_annotation_news *news = data;
+    const char *node = hami_internal_object_metadata(object, "name");
+    if (hami_internal_paths_is_subdomain(node)) {
+        hami_internal_table_remove(&news->names, node);
+        tell_forget(news, node);
+    }
+}
+
+static void node_list_complete(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_table_sweep(&news->names, tell_forget, news);
+}
+
+/* ---- pods
+ * -------------------------------------------------------------------------------------
+ */
+
+static void pod_list_begins(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_pod_cache_begin_round(news->pods);
+}
+
+static void pod_changed(void *data, const json_t *object)
+{
+    struct hami_internal_annotation_news *news = data;
+    struct hami_owner_facts facts;
+    struct hami_owner pod = {
+        .namespace_name = hami_internal_object_metadata(object, "namespace"),
+        .name = hami_internal_object_metadata(object, "name"),
+        .uid = hami_internal_object_metadata(object, "uid"),
+    };
+    hami_internal_pod_cache_put(news->pods, object);
+    hami_internal_pod_facts(object, HAMI_FACTS_WATCH, &facts);
+    /* Being deleted and not bound is final: the API server binds it no more. */
+    if (facts.deleting && facts.uid != NULL &&
+        hami_internal_paths_is_label(pod.namespace_name) &&
+        hami_internal_paths_is_subdomain(pod.name)) {
+        struct message message = {.pod = &pod, .facts = &facts};
+        tell(news->owner, &message);
+    }
+}
+
+static void pod_gone(void *data, const json_t *object)
+{
+    struct hami_internal_annotation_news *news = data;
+    /* Bound or deleted: only a read can tell, so nobody is told. */
+    hami_internal_pod_cache_remove(news->pods,
+                                   hami_internal_object_metadata(object, "namespace"),
+                                   hami_internal_object_metadata(object, "name"));
+}
+
+static void pod_list_complete(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_pod_cache_sweep(news->pods);
+}
+
+bool hami_internal_annotation_recall(struct hami_internal_annotation *owner,
+                                     const struct hami_owner *pod,
+                                     struct hami_owner_facts *ret, char *texts,
+                                     size_t size)
+{
+    bool found = false;
+    pthread_mutex_lock(&owner->mutex);
+    for (size_t i = 0; i < owner->scheduler_name_count && !found; i++) {
+        struct hami_internal_annotation_news *news = owner->pods[i];
+        found = news != NULL && hami_internal_watch_is_synced(news->watch) &&
+                hami_internal_pod_cache_get(news->pods, pod->namespace_name, pod->name,
+                                            ret, texts, size);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    return found;
+}
+
+void hami_internal_annotation_unlearn(struct hami_internal_annotation *owner,
+                                      const struct hami_owner *pod)
+{
+    pthread_mutex_lock(&owner->mutex);
+    for (size_t i = 0; i < owner->scheduler_name_count; i++) {
+        if (owner->pods[i] != NULL) {
+            hami_internal_pod_cache_remove(owner->pods[i]->pods, pod->namespace_name,
+                                           pod->name);
+        }
+    }
+    pthread_mutex_unlock(&owner->mutex);
+}
+
+/* ---- starting and ending
+ * ---------------------------------------------------------------------- */
+
+static void free_news(struct hami_internal_annotation_news *news)
+{
+    hami_internal_table_done(&news->names);
+    hami_internal_pod_cache_free(news->pods);
+    free(news);
+}
+
+static void news_ended(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    struct hami_internal_annotation *owner = news->owner;
+    free_news(news);
+    hami_internal_annotation_unreference(owner);
+}
+
+/* scheduler NULL: nodes. With the owner's mutex held. */
+static int start_news(struct hami_internal_annotation *owner, const char *scheduler,
+                      struct hami_internal_annotation_news **ret)
+{
+    static const struct hami_internal_watch_sink of_nodes = {
+        node_list_begins, node_changed, node_gone, node_list_complete, news_ended, NULL};
+    static const struct hami_internal_watch_sink of_pods = {
+        pod_list_begins, pod_changed, pod_gone, pod_list_complete, news_ended, NULL};
+    char selector[512] = "";
+    struct hami_internal_annotation_news *news = calloc(1, sizeof(*news));
+    struct hami_internal_watch_options options = {
+        .client = owner->client,
+        .path = scheduler == NULL ? "/api/v1/nodes" : "/api/v1/pods",
+        .sink = scheduler == NULL ? of_nodes : of_pods,
+    };
+    if (news == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    news->owner = owner;
+    options.sink.data = news;
+    if (scheduler != NULL) {
+        snprintf(selector, sizeof(selector),
+                 "spec.schedulerName=%s,spec.nodeName=", scheduler);
+        options.field_selector = selector;
+        news->pods = hami_internal_pod_cache_new(0);
+    }
+    int code = scheduler != NULL && news->pods == NULL
+                   ? HAMI_E_NOMEM
+                   : hami_internal_watch_start(&options, &news->watch);
+    if (code < 0) {
+        free_news(news);
+        return code;
+    }
+    owner->references++;
+    *ret = news;
+    return 0;
+}
+
+/* The watches, taken out of the transport so that they can be ended without its lock. */
+struct taken {
+    struct hami_internal_annotation_news
+        *news[HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX + 1];
+};
+
+static void take_locked(struct hami_internal_annotation *owner, struct taken *ret)
+{
+    ret->news[0] = owner->nodes;
+    owner->nodes = NULL;
+    for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX; i++) {
+        ret->news[i + 1] = owner->pods[i];
+        owner->pods[i] = NULL;
+    }
+}
+
+static void stop_taken(const struct taken *taken)
+{
+    for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX + 1; i++) {
+        if (taken->news[i] != NULL) {
+            hami_internal_watch_stop(taken->news[i]->watch);
+        }
+    }
+}
+
+void hami_internal_annotation_stop_news(struct hami_internal_annotation *owner)
+{
+    struct taken taken;
+    pthread_mutex_lock(&owner->mutex);
+    memset(owner->managers, 0, sizeof(owner->managers));
+    owner->manager_count = 0;
+    take_locked(owner, &taken);
+    pthread_mutex_unlock(&owner->mutex);
+    stop_taken(&taken);
+}
+
+static int start_all_locked(struct hami_internal_annotation *owner)
+{
+    int code = start_news(owner, NULL, &owner->nodes);
+    for (size_t i = 0; i < owner->scheduler_name_count && code == 0; i++) {
+        code = start_news(owner, owner->scheduler_names[i], &owner->pods[i]);
+    }
+    return code;
+}
+
+static size_t place_of(const struct hami_internal_annotation *owner,
+                       const hami_nodelock *manager)
+{
+    size_t place = 0;
+    while (place < HAMI_INTERNAL_ANNOTATION_MANAGERS_MAX &&
+           owner->managers[place] != manager) {
+        place++;
+    }
+    return place;
+}
+
+int hami_internal_annotation_watch(struct hami_transport *transport, hami_nodelock *lock)
+{
+    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
+    struct taken taken = {{NULL}};
+    pthread_mutex_lock(&owner->mutex);
+    size_t place = place_of(owner, NULL);
+    int code = place < HAMI_INTERNAL_ANNOTATION_MANAGERS_MAX && !owner->closed
+                   ? 0
+                   : HAMI_E_NOMEM;
+    if (code == 0 && owner->nodes == NULL) {
+        code = start_all_locked(owner);
+        if (code < 0) {
+            take_locked(owner, &taken);
+        }
+    } else if (code == 0) {
+        hami_internal_watch_restart(owner->nodes->watch);
+    }
+    if (code == 0) {
+        owner->managers[place] = lock;
+        owner->manager_count++;
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    stop_taken(&taken);
+    return code == 0 || code == HAMI_E_NOMEM ? code : HAMI_E_TRANSPORT;
+}
+
+void hami_internal_annotation_unwatch(struct hami_transport *transport,
+                                      hami_nodelock *lock)
+{
+    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
+    struct taken taken = {{NULL}};
+    bool may_wait = !hami_internal_http_is_own_thread(owner->client);
+    pthread_mutex_lock(&owner->mutex);
+    size_t place = place_of(owner, lock);
+    if (place < HAMI_INTERNAL_ANNOTATION_MANAGERS_MAX) {
+        owner->managers[place] = NULL;
+        owner->manager_count--;
+    }
+    while (owner->telling == lock && may_wait) {
+        pthread_cond_wait(&owner->told, &owner->mutex);
+    }
+    if (owner->manager_count == 0) {
+        take_locked(owner, &taken);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    stop_taken(&taken);
+}
+
+bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport)
+{
+    /* The lock is the transport's own; nothing that the caller can see changes. */
+    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
+    if (owner == NULL) {
+        return false;
+    }
+    if ((owner->flags & HAMI_KUBERNETES_NO_WATCH) != 0) {
+        return true;
+    }
+    pthread_mutex_lock(&owner->mutex);
+    bool synced =
+        owner->nodes != NULL && hami_internal_watch_is_synced(owner->nodes->watch);
+    for (size_t i = 0; i < owner->scheduler_name_count && synced; i++) {
+        synced = owner->pods[i] != NULL &&
+                 hami_internal_watch_is_synced(owner->pods[i]->watch);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    return synced;
+}

@@ -1,0 +1,202 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache of unbound pods: one packed entry a pod, about 150 bytes. `mutex` guards all
+ * of it and is never held over a call out of this file.
+ */
+#include "pod_cache.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "object.h"
+#include "pod.h"
+#include "table.h"
+
+#define LIMIT_DEFAULT 200000u
+#define NAME_MAX_BYTES (63 + 1 + 253 + 1)
+
+enum text { UID = 0, VERSION, ASSIGNED_NODE, REVOKED, TEXT_COUNT };
+
+/* An entry of the table; the texts follow, each ended with NUL, absent ones left out. */
+struct packed_pod {
+    uint64_t fence;
+    uint64_t done;
+    uint16_t text_bytes;
+    uint8_t has; /* bit by enum text */
+    uint8_t bind_phase;
+    bool deleting;
+    bool devices_left;
+};
+
+struct hami_internal_pod_cache {
+    pthread_mutex_t mutex;
+    struct hami_internal_table table; /* mutex; by "namespace/name" */
+};
+
+struct hami_internal_pod_cache *hami_internal_pod_cache_new(size_t limit)
+{
+    struct hami_internal_pod_cache *cache = calloc(1, sizeof(*cache));
+    if (cache != NULL) {
+        pthread_mutex_init(&cache->mutex, NULL);
+        cache->table.limit = limit != 0 ? limit : LIMIT_DEFAULT;
+    }
+    return cache;
+}
+
+struct hami_internal_pod_cache *
+hami_internal_pod_cache_free(struct hami_internal_pod_cache *cache)
+{
+    if (cache != NULL) {
+        hami_internal_table_done(&cache->table);
+        pthread_mutex_destroy(&cache->mutex);
+        free(cache);
+    }
+    return NULL;
+}
+
+static bool join_name(const char *namespace_name, const char *name, char *buffer)
+{
+    if (namespace_name == NULL || name == NULL) {
+        return false;
+    }
+    int length = snprintf(buffer, NAME_MAX_BYTES, "%s/%s", namespace_name, name);
+    return length > 0 && length < NAME_MAX_BYTES;
+}
+
+/* Packs facts. Returns the bytes used, 0 where the texts are longer than any that are in
+ * use. */
+static size_t pack(const struct hami_owner_facts *facts, char *buffer, size_t size)
+{
+    const char *texts[TEXT_COUNT] = {facts->uid, facts->version, facts->assigned_node,
+                                     facts->revoked};
+    struct packed_pod packed = {
+        .fence = facts->fence,
+        .done = facts->done,
+        .bind_phase = (uint8_t)facts->bind_phase,
+        .deleting = facts->deleting,
+        .devices_left = facts->devices_left,
+    };
+    size_t at = sizeof(packed);
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        size_t length = texts[i] != NULL ? strnlen(texts[i], size) + 1 : 0;
+        if (length > size - at) {
+            return 0;
+        }
+        if (texts[i] != NULL) {
+            memcpy(buffer + at, texts[i], length);
+            packed.has |= (uint8_t)(1u << i);
+            at += length;
+        }
+    }
+    packed.text_bytes = (uint16_t)(at - sizeof(packed));
+    memcpy(buffer, &packed, sizeof(packed));
+    return at;
+}
+
+void hami_internal_pod_cache_put(struct hami_internal_pod_cache *cache, const json_t *pod)
+{
+    char name[NAME_MAX_BYTES];
+    char bytes[sizeof(struct packed_pod) + HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+    struct hami_owner_facts facts;
+    if (!join_name(hami_internal_object_metadata(pod, "namespace"),
+                   hami_internal_object_metadata(pod, "name"), name)) {
+        return;
+    }
+    hami_internal_pod_facts(pod, HAMI_FACTS_WATCH, &facts);
+    size_t used = facts.uid != NULL && facts.version != NULL
+                      ? pack(&facts, bytes, sizeof(bytes))
+                      : 0;
+    pthread_mutex_lock(&cache->mutex);
+    if (used > 0) {
+        hami_internal_table_put(&cache->table, name, bytes, used);
+    } else {
+        hami_internal_table_remove(&cache->table, name);
+    }
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+void hami_internal_pod_cache_remove(struct hami_internal_pod_cache *cache,
+                                    const char *namespace_name, const char *name)
+{
+    char joined[NAME_MAX_BYTES];
+    if (join_name(namespace_name, name, joined)) {
+        pthread_mutex_lock(&cache->mutex);
+        hami_internal_table_remove(&cache->table, joined);
+        pthread_mutex_unlock(&cache->mutex);
+    }
+}
+
+void hami_internal_pod_cache_begin_round(struct hami_internal_pod_cache *cache)
+{
+    pthread_mutex_lock(&cache->mutex);
+    hami_internal_table_begin_round(&cache->table);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+void hami_internal_pod_cache_sweep(struct hami_internal_pod_cache *cache)
+{
+    pthread_mutex_lock(&cache->mutex);
+    hami_internal_table_sweep(&cache->table, NULL, NULL);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+size_t hami_internal_pod_cache_count(struct hami_internal_pod_cache *cache)
+{
+    pthread_mutex_lock(&cache->mutex);
+    size_t count = cache->table.count;
+    pthread_mutex_unlock(&cache->mutex);
+    return count;
+}
+
+static void unpack(const struct packed_pod *packed, const char *texts,
+                   struct hami_owner_facts *ret)
+{
+    const char *found[TEXT_COUNT] = {NULL};
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        if ((packed->has & (1u << i)) != 0) {
+            found[i] = texts;
+            texts += strlen(texts) + 1;
+        }
+    }
+    hami_internal_pod_facts_absent(ret);
+    ret->source = HAMI_FACTS_WATCH;
+    ret->exists = true;
+    ret->deleting = packed->deleting;
+    ret->devices_left = packed->devices_left;
+    ret->bind_phase = (enum hami_bind_phase)packed->bind_phase;
+    ret->fence = packed->fence;
+    ret->done = packed->done;
+    ret->uid = found[UID];
+    ret->version = found[VERSION];
+    ret->assigned_node = found[ASSIGNED_NODE];
+    ret->revoked = found[REVOKED];
+}
+
+bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
+                                 const char *namespace_name, const char *name,
+                                 struct hami_owner_facts *ret, char *texts, size_t size)
+{
+    char joined[NAME_MAX_BYTES];
+    struct packed_pod packed;
+    if (!join_name(namespace_name, name, joined)) {
+        return false;
+    }
+    pthread_mutex_lock(&cache->mutex);
+    const char *bytes = hami_internal_table_get(&cache->table, joined);
+    bool found = bytes != NULL;
+    if (found) {
+        memcpy(&packed, bytes, sizeof(packed));
+        found = packed.text_bytes <= size;
+    }
+    if (found) {
+        memcpy(texts, bytes + sizeof(packed), packed.text_bytes);
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    if (found) {
+        unpack(&packed, texts, ret);
+    }
+    return found;
+}
