@@ -29,14 +29,14 @@ static bool check_binding(struct sim_exchange *exchange)
         return false;
     }
     if (kind != NULL && kind[0] != '\0' && strcmp(kind, "Node") != 0) {
-        sim_status(exchange, 500, NULL, json_object(),
+        sim_status(exchange, 500, NULL, NULL,
                    "target.kind: Unsupported value: \"%s\": supported values: \"Node\", "
                    "\"<empty>\"",
                    kind);
         return false;
     }
     if (node == NULL || node[0] == '\0') {
-        sim_status(exchange, 500, NULL, json_object(), "target.name: Required value");
+        sim_status(exchange, 500, NULL, NULL, "target.name: Required value");
         return false;
     }
     return true;
@@ -122,7 +122,7 @@ static void set_scheduled(json_t *pod)
             break;
         }
     }
-    sim_time_seconds(now);
+    sim_time_seconds(now, 0);
     json_array_append_new(conditions,
                           json_pack("{s:s,s:s,s:n,s:s}", "type", "PodScheduled", "status",
                                     "True", "lastProbeTime", "lastTransitionTime", now));

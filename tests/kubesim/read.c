@@ -15,18 +15,6 @@ struct list_request {
     char *after;      /* key of the last object of the page before, NULL: none */
 };
 
-void sim_read_get(struct sim_exchange *exchange)
-{
-    const struct sim_target *target = &exchange->target;
-    struct sim_object *object = sim_store_find(exchange->server->store, target->resource,
-                                               target->namespace_name, target->name);
-    if (object == NULL) {
-        sim_status_not_found(exchange);
-        return;
-    }
-    sim_answer_object(exchange, 200, object);
-}
-
 /* Change the two letters in which base64 for URLs differs. */
 static void swap_letters(char *text, const char *from, const char *to)
 {
@@ -79,36 +67,71 @@ static bool parse_continue(struct list_request *request, char *encoded)
     return good;
 }
 
-/* The version of the state to answer from; false: answered with an error. */
-static bool parse_version(struct sim_exchange *exchange, struct list_request *request)
+/* The resourceVersion of the query in *ret, 0 when there is none; false: answered. A
+ * version that is yet to come makes the server wait, and then give up. */
+static bool asked_version(struct sim_exchange *exchange, uint64_t *ret)
 {
     uint64_t current = sim_store_version(exchange->server->store);
     char *version = sim_query_get(exchange, "resourceVersion");
-    char *match = sim_query_get(exchange, "resourceVersionMatch");
     char *end = NULL;
-    request->version = current;
     bool good = true;
-    if (version != NULL && version[0] != '\0' && strcmp(version, "0") != 0) {
-        uint64_t wanted = strtoull(version, &end, 10);
-        if (*end != '\0') {
-            sim_status(exchange, 400, "BadRequest", NULL, "Invalid resource version: %s",
-                       version);
-            good = false;
-        } else if (wanted > current) {
-            sim_status(exchange, 504, "Timeout",
-                       json_pack("{s:[{s:s,s:s}],s:i}", "causes", "reason",
-                                 "ResourceVersionTooLarge", "message",
-                                 "Too large resource version", "retryAfterSeconds", 1),
-                       "Too large resource version: %llu, current: %llu",
-                       (unsigned long long)wanted, (unsigned long long)current);
-            exchange->answer.retry_after = 1;
-            good = false;
-        } else if (match != NULL && strcmp(match, "Exact") == 0) {
-            request->version = wanted;
-        }
+    *ret = version != NULL ? strtoull(version, &end, 10) : 0;
+    if (end != NULL && *end != '\0') {
+        sim_status_bad_request(exchange,
+                               "invalid resource version: resourceVersion: "
+                               "Invalid value: \"%s\": invalid syntax",
+                               version);
+        good = false;
+    } else if (*ret > current) {
+        sim_status(exchange, 504, "Timeout",
+                   json_pack("{s:[{s:s,s:s}],s:i}", "causes", "reason",
+                             "ResourceVersionTooLarge", "message",
+                             "Too large resource version", "retryAfterSeconds", 1),
+                   "Timeout: Too large resource version: %llu, current: %llu",
+                   (unsigned long long)*ret, (unsigned long long)current);
+        exchange->answer.retry_after = 1;
+        good = false;
     }
     free(version);
+    return good;
+}
+
+void sim_read_get(struct sim_exchange *exchange)
+{
+    const struct sim_target *target = &exchange->target;
+    uint64_t version;
+    if (!asked_version(exchange, &version)) {
+        return;
+    }
+    struct sim_object *object = sim_store_find(exchange->server->store, target->resource,
+                                               target->namespace_name, target->name);
+    if (object == NULL) {
+        sim_status_not_found(exchange);
+        return;
+    }
+    sim_answer_object(exchange, 200, object);
+}
+
+/* The version of the state to answer from; false: answered with an error. */
+static bool parse_version(struct sim_exchange *exchange, struct list_request *request)
+{
+    uint64_t wanted;
+    if (!asked_version(exchange, &wanted)) {
+        return false;
+    }
+    char *match = sim_query_get(exchange, "resourceVersionMatch");
+    char *version = sim_query_get(exchange, "resourceVersion");
+    bool exact = match != NULL && strcmp(match, "Exact") == 0;
+    bool good = match == NULL || (version != NULL && version[0] != '\0');
+    request->version =
+        exact && wanted > 0 ? wanted : sim_store_version(exchange->server->store);
+    if (!good) {
+        static const char why[] = "Forbidden: resourceVersionMatch is forbidden unless "
+                                  "resourceVersion is provided";
+        sim_status_list_options(exchange, "resourceVersionMatch", why);
+    }
     free(match);
+    free(version);
     return good;
 }
 
@@ -123,7 +146,8 @@ static bool parse_list(struct sim_exchange *exchange, struct list_request *reque
     request->limit = limit != NULL ? strtoul(limit, NULL, 10) : 0;
     bool good = true;
     if (token != NULL && token[0] != '\0' && !parse_continue(request, token)) {
-        sim_status_bad_request(exchange, "continue key is not valid");
+        sim_status_bad_request(exchange,
+                               "invalid continue token: continue key is not valid");
         good = false;
     }
     free(limit);
@@ -180,8 +204,13 @@ static void collect(struct sim_exchange *exchange, const struct list_request *re
             page->remaining++;
             continue;
         }
-        fprintf(page->stream, "%s%s", page->written > 0 ? "," : "",
-                metadata ? sim_object_metadata(objects[i]) : objects[i]->text);
+        fputs(page->written > 0 ? "," : "", page->stream);
+        if (metadata) {
+            fputs(sim_object_metadata(objects[i]), page->stream);
+        } else { /* typed lists leave kind and apiVersion out of their items */
+            fprintf(page->stream, "{%s",
+                    objects[i]->text + sim_object_prefix(objects[i]));
+        }
         page->written++;
         page->last = objects[i];
     }

@@ -84,9 +84,9 @@ const struct sim_resource *sim_resource_find(const char *path, const char *plura
     return NULL;
 }
 
-void sim_time_seconds(char *buffer)
+void sim_time_seconds(char *buffer, int offset)
 {
-    time_t now = time(NULL);
+    time_t now = time(NULL) + offset;
     struct tm parts;
     gmtime_r(&now, &parts);
     strftime(buffer, 40, "%Y-%m-%dT%H:%M:%SZ", &parts);
@@ -207,7 +207,7 @@ void sim_resource_prepare_create(const struct sim_resource *resource, json_t *ob
 {
     char uid[37], now[40];
     sim_uuid(uid);
-    sim_time_seconds(now);
+    sim_time_seconds(now, 0);
     json_t *metadata = need_object(object, "metadata");
     generate_name(metadata);
     json_object_set_new(metadata, "uid", json_string(uid));
@@ -269,6 +269,20 @@ static void drop_if_empty(json_t *object, const char *key)
     }
 }
 
+/* A null in a map of strings decodes to the empty string. */
+static void nulls_to_empty(json_t *metadata, const char *map)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(json_object_get(metadata, map), next, key, value)
+    {
+        if (json_is_null(value)) {
+            json_object_set_new(json_object_get(metadata, map), key, json_string(""));
+        }
+    }
+}
+
 static void move_member(json_t *to, json_t *from, const char *key)
 {
     json_t *value = json_object_get(from, key);
@@ -297,6 +311,8 @@ static json_t *normalise_metadata(json_t *metadata)
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         move_member(result, metadata, order[i]);
     }
+    nulls_to_empty(result, "annotations");
+    nulls_to_empty(result, "labels");
     drop_if_empty(result, "annotations");
     drop_if_empty(result, "labels");
     drop_if_empty(result, "finalizers");

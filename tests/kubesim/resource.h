@@ -33,8 +33,9 @@ extern const struct sim_resource sim_resources[SIM_RESOURCE_COUNT];
 /* By plural name; with an API root, or any root when it is NULL. */
 const struct sim_resource *sim_resource_find(const char *path, const char *plural);
 
-/* Current time in the two forms of the API; the buffers take 40 bytes. */
-void sim_time_seconds(char *buffer);
+/* Current time in the two forms of the API; the buffers take 40 bytes. OFFSET seconds
+ * are added. */
+void sim_time_seconds(char *buffer, int offset);
 void sim_time_micros(char *buffer);
 /* A random UUID, 37 bytes. */
 void sim_uuid(char *buffer);

@@ -207,14 +207,11 @@ bool sim_query_selector(struct sim_exchange *exchange, struct sim_selector *sele
         result = sim_selector_add_labels(selector, labels);
     }
     if (result == SIM_SELECTOR_FIELD) {
-        sim_status_bad_request(exchange,
-                               "Unable to find \"%s, Resource=%s\" that match label "
-                               "selector \"%s\", field selector \"%s\": field label not "
-                               "supported",
-                               resource->group_version, resource->plural,
-                               labels != NULL ? labels : "", fields);
+        sim_status_bad_request(exchange, "field label not supported: %s", fields);
     } else if (result == SIM_SELECTOR_SYNTAX) {
-        sim_status_bad_request(exchange, "unable to parse the selector");
+        sim_status_bad_request(exchange, "invalid selector: can't understand '%s%s'",
+                               fields != NULL ? fields : "",
+                               labels != NULL ? labels : "");
     }
     free(fields);
     free(labels);

@@ -326,6 +326,9 @@ static void answer_other(struct sim_exchange *exchange, const char *path, bool k
         return;
     } else if (strncmp(path, "/kubesim/", 9) == 0) {
         sim_control(exchange, path + 9);
+    } else if (strncmp(path, "/api/v1/", 8) == 0 || strncmp(path, "/apis/", 6) == 0) {
+        sim_status(exchange, 404, "NotFound", json_object(),
+                   "the server could not find the requested resource");
     } else {
         sim_answer_text(exchange, 404, "text/plain; charset=utf-8",
                         strdup("404 page not found\n"));

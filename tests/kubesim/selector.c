@@ -78,7 +78,7 @@ static enum sim_selector_result add_terms(struct sim_selector *selector, bool la
         struct sim_term *term = &selector->terms[selector->count++];
         term->label = label;
         parse_term(term, text, length);
-        if (term->key[0] == '\0') {
+        if (term->key[0] == '\0' || strpbrk(term->value, "=!") != NULL) {
             return SIM_SELECTOR_SYNTAX;
         }
         text += length + (text[length] == ',');

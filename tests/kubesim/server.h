@@ -143,6 +143,9 @@ void sim_status_invalid(struct sim_exchange *exchange, const char *field,
                         const char *reason, const char *message);
 void sim_status_bad_request(struct sim_exchange *exchange, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* 422 for a forbidden combination of list or watch parameters; returns false. */
+bool sim_status_list_options(struct sim_exchange *exchange, const char *field,
+                             const char *why);
 /* A Status value for an ERROR event of a watch. */
 json_t *sim_status_gone(void);
 

@@ -128,6 +128,18 @@ void sim_status_bad_request(struct sim_exchange *exchange, const char *format, .
     free(message);
 }
 
+bool sim_status_list_options(struct sim_exchange *exchange, const char *field,
+                             const char *why)
+{
+    json_t *causes = json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueForbidden",
+                               "message", why, "field", field);
+    sim_status(exchange, 422, "Invalid",
+               json_pack("{s:s,s:s,s:o}", "group", "meta.k8s.io", "kind", "ListOptions",
+                         "causes", causes),
+               "ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, why);
+    return false;
+}
+
 json_t *sim_status_gone(void)
 {
     return failure(410, "Expired", NULL,

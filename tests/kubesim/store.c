@@ -44,6 +44,12 @@ void sim_object_unref(struct sim_object *object)
     free(object);
 }
 
+size_t sim_object_prefix(const struct sim_object *object)
+{
+    return strlen("{\"kind\":\"\",\"apiVersion\":\"\",") +
+           strlen(object->resource->kind) + strlen(object->resource->group_version);
+}
+
 const char *sim_object_metadata(struct sim_object *object)
 {
     if (object->metadata == NULL) {

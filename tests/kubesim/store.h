@@ -62,6 +62,8 @@ void sim_store_compact(struct sim_store *store);
 
 struct sim_object *sim_object_ref(struct sim_object *object);
 void sim_object_unref(struct sim_object *object);
+/* Length of the text's part before "metadata", the brace included. */
+size_t sim_object_prefix(const struct sim_object *object);
 /* PartialObjectMetadata of it as text, borrowed. */
 const char *sim_object_metadata(struct sim_object *object);
 

@@ -100,11 +100,10 @@ static void send_bookmark(struct sim_watch *watch, bool initial_end)
     bool metadata = watch->exchange->form == SIM_FORM_METADATA;
     char version[24];
     snprintf(version, sizeof(version), "%llu", (unsigned long long)watch->seen);
-    json_t *object =
-        json_pack("{s:s,s:s,s:{s:s,s:n}}", "kind",
-                  metadata ? "PartialObjectMetadata" : resource->kind, "apiVersion",
-                  metadata ? "meta.k8s.io/v1" : resource->group_version, "metadata",
-                  "resourceVersion", version, "creationTimestamp");
+    json_t *object = json_pack(
+        "{s:s,s:s,s:{s:s}}", "kind", metadata ? "PartialObjectMetadata" : resource->kind,
+        "apiVersion", metadata ? "meta.k8s.io/v1" : resource->group_version, "metadata",
+        "resourceVersion", version);
     if (initial_end) {
         json_object_set_new(json_object_get(object, "metadata"), "annotations",
                             json_pack("{s:s}", INITIAL_END, "true"));
@@ -220,17 +219,6 @@ static void set_timeout(struct sim_watch *watch, unsigned timeout_ms)
                        watch->last_ms > 0 ? end_soon : end_watch);
 }
 
-static bool forbid(struct sim_exchange *exchange, const char *field, const char *why)
-{
-    json_t *causes = json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueForbidden",
-                               "message", why, "field", field);
-    sim_status(exchange, 422, "Invalid",
-               json_pack("{s:s,s:s,s:o}", "group", "meta.k8s.io", "kind", "ListOptions",
-                         "causes", causes),
-               "ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, why);
-    return false;
-}
-
 /* The rules around sendInitialEvents; false: answered. */
 static bool check_initial(struct sim_exchange *exchange, struct watch_request *request)
 {
@@ -239,18 +227,20 @@ static bool check_initial(struct sim_exchange *exchange, struct watch_request *r
     bool newer = match != NULL && strcmp(match, "NotOlderThan") == 0;
     bool good = true;
     if (send != NULL && exchange->server->options.without_watch_list) {
-        good = forbid(exchange, "sendInitialEvents",
-                      "Forbidden: sendInitialEvents is forbidden for watch unless the "
-                      "WatchList feature gate is enabled");
+        good = sim_status_list_options(
+            exchange, "sendInitialEvents",
+            "Forbidden: sendInitialEvents is forbidden for watch unless the "
+            "WatchList feature gate is enabled");
     } else if (send != NULL && !newer) {
-        good =
-            forbid(exchange, "resourceVersionMatch",
-                   "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
-                   "to NotOlderThan");
+        good = sim_status_list_options(
+            exchange, "resourceVersionMatch",
+            "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
+            "to NotOlderThan");
     } else if (send == NULL && match != NULL) {
-        good = forbid(exchange, "resourceVersionMatch",
-                      "Forbidden: resourceVersionMatch is forbidden for watch unless "
-                      "sendInitialEvents is provided");
+        good = sim_status_list_options(
+            exchange, "resourceVersionMatch",
+            "Forbidden: resourceVersionMatch is forbidden for watch unless "
+            "sendInitialEvents is provided");
     } else if (send != NULL) {
         request->list = strcmp(send, "true") == 0 || strcmp(send, "1") == 0;
         request->initial = request->list;
@@ -270,7 +260,8 @@ static bool parse(struct sim_exchange *exchange, struct watch_request *request)
     if (version != NULL && version[0] != '\0') {
         request->version = strtoull(version, &end, 10);
         if (*end != '\0') {
-            sim_status_bad_request(exchange, "Invalid resource version: %s", version);
+            sim_status(exchange, 500, NULL, NULL,
+                       "resourceVersion: Invalid value: \"%s\": invalid syntax", version);
             good = false;
         }
     }

@@ -137,7 +137,7 @@ void sim_write_create(struct sim_exchange *exchange)
         json_decref(object);
     } else if (version != NULL && version[0] != '\0') {
         json_decref(object);
-        sim_status(exchange, 500, NULL, json_object(),
+        sim_status(exchange, 500, NULL, NULL,
                    "resourceVersion should not be set on objects to be created");
     } else {
         create(exchange, object);
@@ -181,13 +181,18 @@ static bool check_version(struct sim_exchange *exchange, const json_t *candidate
                           const struct sim_object *current)
 {
     const char *version = sim_metadata_text(candidate, "resourceVersion");
+    char *end = NULL;
     if (version == NULL || version[0] == '\0' ||
-        strtoull(version, NULL, 10) == current->version) {
+        (strtoull(version, &end, 10) == current->version && *end == '\0')) {
         return true;
     }
-    sim_status_conflict(exchange, NULL,
-                        "the object has been modified; please apply your changes to the "
-                        "latest version and try again");
+    if (*end != '\0') {
+        sim_status(exchange, 500, NULL, NULL, "parsing \"%s\": invalid syntax", version);
+    } else {
+        sim_status_conflict(exchange, NULL,
+                            "the object has been modified; please apply your changes to "
+                            "the latest version and try again");
+    }
     return false;
 }
 
@@ -263,7 +268,9 @@ static json_t *patched(struct sim_exchange *exchange, const struct sim_object *c
     json_t *result = NULL;
     if (strncmp(exchange->content_type, "application/merge-patch+json", 28) == 0) {
         if (!json_is_object(exchange->request)) {
-            sim_status_bad_request(exchange, "error decoding patch: Invalid JSON Patch");
+            sim_status_bad_request(exchange,
+                                   "error decoding patch: json: cannot unmarshal into Go "
+                                   "value of type map[string]interface {}");
             return NULL;
         }
         return sim_mergepatch_apply(current->value, exchange->request);
@@ -308,15 +315,13 @@ void sim_write_patch(struct sim_exchange *exchange)
     static const char accepted[] =
         "application/json-patch+json, application/merge-patch+json";
     if (!supported_patch(exchange)) {
-        sim_status(exchange, 415, "UnsupportedMediaType", NULL,
-                   "the body of the request was in an unknown format - accepted media "
-                   "types include: %s",
-                   accepted);
+        sim_status(exchange, 415, "UnsupportedMediaType", json_object(),
+                   "415: Unsupported Media Type");
         exchange->answer.allow_patch = accepted;
         return;
     }
     if (exchange->request == NULL) {
-        sim_status_bad_request(exchange, "error decoding patch: the body is not JSON");
+        sim_status_bad_request(exchange, "invalid JSON patch");
         return;
     }
     struct sim_object *current = find(exchange);
@@ -343,21 +348,22 @@ static bool check_preconditions(struct sim_exchange *exchange,
     const char *uid = json_string_value(json_object_get(wanted, "uid"));
     const char *version = json_string_value(json_object_get(wanted, "resourceVersion"));
     const char *present = sim_metadata_text(current->value, "uid");
-    if (uid != NULL && strcmp(uid, present) != 0) {
-        sim_status_conflict(exchange, NULL,
-                            "Precondition failed: UID in precondition: %s, UID in object "
-                            "meta: %s",
-                            uid, present);
-        return false;
+    const char *kind = current->resource->kind;
+    bool wrong_uid = uid != NULL && strcmp(uid, present) != 0;
+    if (!wrong_uid &&
+        (version == NULL || strtoull(version, NULL, 10) == current->version)) {
+        return true;
     }
-    if (version != NULL && strtoull(version, NULL, 10) != current->version) {
-        sim_status_conflict(exchange, NULL,
-                            "Precondition failed: ResourceVersion in precondition: %s, "
-                            "ResourceVersion in object meta: %llu",
-                            version, (unsigned long long)current->version);
-        return false;
-    }
-    return true;
+    sim_status(exchange, 409, "Conflict",
+               json_pack("{s:s,s:s}", "name", current->name, "kind", kind),
+               "Operation cannot be fulfilled on %s \"%s\": the %s in the precondition "
+               "(%s) does not match the %s in record (%s). The object might have been "
+               "%s",
+               kind, current->name, wrong_uid ? "UID" : "ResourceVersion",
+               wrong_uid ? uid : version, wrong_uid ? "UID" : "ResourceVersion",
+               wrong_uid ? present : sim_metadata_text(current->value, "resourceVersion"),
+               wrong_uid ? "deleted and then recreated" : "modified");
+    return false;
 }
 
 /* Seconds that a pod stays before it is gone; 0: at once. */
@@ -399,10 +405,23 @@ static struct sim_object *mark_deleted(struct sim_exchange *exchange,
         json_decref(candidate);
         return current;
     }
-    sim_time_seconds(now);
+    sim_time_seconds(now, (int)seconds);
     json_object_set_new(metadata, "deletionTimestamp", json_string(now));
     json_object_set_new(metadata, "deletionGracePeriodSeconds", json_integer(seconds));
     return sim_store_put(exchange->server->store, current->resource, candidate);
+}
+
+static json_t *deleted_status(const struct sim_object *object)
+{
+    json_t *details = json_pack("{s:s}", "name", object->name);
+    if (object->resource->group[0] != '\0') {
+        json_object_set_new(details, "group", json_string(object->resource->group));
+    }
+    json_object_set_new(details, "kind", json_string(object->resource->plural));
+    json_object_set_new(details, "uid",
+                        json_string(sim_metadata_text(object->value, "uid")));
+    return json_pack("{s:s,s:s,s:{},s:s,s:o}", "kind", "Status", "apiVersion", "v1",
+                     "metadata", "status", "Success", "details", details);
 }
 
 void sim_write_delete(struct sim_exchange *exchange)
@@ -425,11 +444,7 @@ void sim_write_delete(struct sim_exchange *exchange)
         current = sim_store_remove(exchange->server->store, current);
         sim_answer_object(exchange, 200, current);
         if (!current->resource->returns_deleted) {
-            json_t *status =
-                json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:s}}", "kind", "Status",
-                          "apiVersion", "v1", "metadata", "status", "Success", "details",
-                          "name", current->name, "kind", current->resource->plural, "uid",
-                          sim_metadata_text(current->value, "uid"));
+            json_t *status = deleted_status(current);
             uint64_t version = current->version;
             sim_answer_json(exchange, 200, status);
             exchange->answer.version = version;
