@@ -69,7 +69,14 @@ HAMI_PUBLIC size_t hami_devices_count(const hami_devices *devices, size_t contai
 HAMI_PUBLIC const struct hami_device *hami_devices_get(const hami_devices *devices,
                                                        size_t container, size_t index);
 
-/* Removes the devices of one container; others keep their place. INVAL if out of range. Since 0.1 */
+/*
+ * Removes the devices of one container; others keep their place.
+ * Returns   0, or INVAL (NULL, or out of range)
+ * Blocks    never
+ * Threads   one thread at a time per object
+ * Callback  yes
+ * Since     0.1
+ */
 HAMI_PUBLIC int hami_devices_clear(hami_devices *devices, size_t container);
 
 /* True if no container has a device left (or NULL). Since 0.1 */
@@ -85,7 +92,14 @@ HAMI_PUBLIC bool hami_devices_is_empty(const hami_devices *devices);
 HAMI_PUBLIC int hami_devices_format(const hami_devices *devices, char *buffer, size_t size,
                                     size_t *ret);
 
-/* Bind phase of an annotation's text; NULL and unknown words give HAMI_BIND_PHASE_NONE. Since 0.1 */
+/*
+ * Reads the bind phase of an annotation's text.
+ * Returns   the phase; HAMI_BIND_PHASE_NONE for NULL and for unknown words
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
 HAMI_PUBLIC enum hami_bind_phase hami_bind_phase_parse(const char *text);
 
 /* ---- lock and lease text ---------------------------------------------------------------------- */
@@ -138,6 +152,7 @@ HAMI_PUBLIC int hami_lock_record_parse(const char *lock, const char *lease,
  * else ".lease" appended.
  * @buffer   at least HAMI_NODELOCK_KEY_MAX + 7 bytes never fail
  * Returns   0, or INVAL, LIMIT (buffer too small)
+ * Otherwise as hami_lock_record_parse().
  * Since     0.1
  */
 HAMI_PUBLIC int hami_lease_key(const char *lock_key, char *buffer, size_t size);
@@ -145,6 +160,7 @@ HAMI_PUBLIC int hami_lease_key(const char *lock_key, char *buffer, size_t size);
 /*
  * The lease annotation's text after a release: the fence's memory alone.
  * Returns   0, or INVAL, LIMIT (buffer too small; 64 bytes never fail)
+ * Otherwise as hami_lock_record_parse().
  * Since     0.1
  */
 HAMI_PUBLIC int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size);

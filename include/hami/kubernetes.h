@@ -62,6 +62,7 @@ struct hami_kubernetes_config {
  * The only function of the libraries that reads the environment.
  * @config   its size set; other members that are set are kept
  * Returns   0, or INVAL, ABI
+ * Blocks    never
  * Threads   as getenv(3): no thread may change the environment meanwhile
  * Life      texts are borrowed from the environment until it is changed
  * Since     0.1
@@ -192,6 +193,16 @@ struct hami_kubernetes_stats {
     uint32_t waiting;        /* gauge: for a place below in_flight_max */
 };
 #define HAMI_KUBERNETES_STATS_INIT HAMI_SIZED(struct hami_kubernetes_stats)
+
+/*
+ * Reads the counts.
+ * @ret      its size set; filled
+ * Returns   0, or INVAL, ABI
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
 HAMI_PUBLIC int hami_kubernetes_stats(hami_kubernetes *client, struct hami_kubernetes_stats *ret);
 
 /* ---- the node-annotation transport ------------------------------------------------------------- */
@@ -227,9 +238,12 @@ HAMI_PUBLIC struct hami_transport *
 hami_kubernetes_transport_free(struct hami_transport *transport);
 
 /*
- * True if the watch's first list of nodes (and of pods) is complete and the watch stands; false while
- * it is being started again after a loss. Always true without a watch.
+ * Tells whether the transport's watch is in step with the server.
+ * Returns   true if the first list of nodes (and of pods) is complete and the watch stands, and always
+ *           without a watch; false while it is being started, or again after a loss
+ * Blocks    never
  * Threads   MT-Safe
+ * Callback  yes
  * Since     0.1
  */
 HAMI_PUBLIC bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport);
@@ -410,7 +424,9 @@ HAMI_PUBLIC const struct hami_device *hami_handshake_device(const hami_handshake
  *           LOST - the pod is gone or another; its lock, if it still stood, was left to the takeover rules
  *           ACCESS, PROTO, IN_DOUBT, TRANSPORT, NOMEM, CLOSED - the pod was not written
  *           INVAL, FORKED
- * Blocks    until deadline_ns
+ * Blocks    until deadline_ns; the _start form never, its callback tells
+ * Threads   one thread at a time per job
+ * Callback  the _start form only
  * Since     0.1
  */
 HAMI_PUBLIC int hami_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,

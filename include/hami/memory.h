@@ -40,6 +40,9 @@ HAMI_PUBLIC hami_memory *hami_memory_free(hami_memory *memory);
 
 /*
  * Gives the store's transport, to be put into hami_nodelock_config; NULL if memory is NULL.
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
  * Life      borrowed for the store's life
  * Since     0.1
  */

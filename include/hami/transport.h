@@ -190,6 +190,8 @@ HAMI_PUBLIC int hami_transport_call(
  * @owner      borrowed
  * @receive    called once, on this thread, with code and facts (NULL where there are none)
  * Returns     as hami_transport_call(); NOTSUP where the transport lacks the function
+ * Blocks      until the call is completed
+ * Threads     MT-Safe; not from a transport's own thread
  * Since       0.1
  */
 HAMI_PUBLIC int hami_transport_call_owner(
