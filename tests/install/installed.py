@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""installed.py MESON BUILD SOURCE PREFIX LIBDIR: a program builds against the installed libraries.
+
+Everything is installed into a temporary folder; a plain Makefile then finds it by pkg-config and by
+nothing else, once shared and once static, and runs what it built. So does README's first program.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from points import Points
+
+
+def install(points, meson, build, destination):
+    points.run("meson install puts everything below its destination",
+               [meson, "install", "-C", build, "--no-rebuild", "--quiet",
+                "--destdir", destination])
+
+
+def relocate(folder, prefix, root):
+    """The files say where they will be; here they are below another folder."""
+    names = []
+    for file in sorted(folder.glob("*.pc")):
+        text = file.read_text()
+        file.write_text(re.sub(rf"^prefix={re.escape(prefix)}$", f"prefix={root}", text,
+                               flags=re.MULTILINE))
+        names.append(file.stem)
+    return names
+
+
+def environment(folder, libraries):
+    return {**os.environ, "PKG_CONFIG_PATH": str(folder),
+            "LD_LIBRARY_PATH": str(libraries)}
+
+
+def check_fields(points, names, settings):
+    def ask(*words):
+        return subprocess.run(["pkg-config", *words], env=settings, capture_output=True,
+                              text=True, check=False).stdout.strip()
+
+    for name in names:
+        flags = [flag for flag in ask("--cflags-only-I", name).split()]
+        points.check(len(flags) <= 1 and all(flag.endswith("/include") for flag in flags),
+                     f"{name}: Cflags has the include root and nothing else", flags)
+    points.check(ask("--print-requires", "haminodelock") == "" and
+                 ask("--print-requires-private", "haminodelock") == "",
+                 "haminodelock requires no other package")
+
+
+def build_and_run(points, source, work, settings, kind, names):
+    make = ["make", "-s", "-C", work, "clean", "all", f"KIND={kind}"]
+    points.run(f"a plain project builds against the installed libraries, {kind}", make,
+               env=settings)
+    points.check("core" in points.run(f"the core consumer runs, {kind}",
+                                      [work / "core-consumer"], env=settings),
+                 f"the core consumer took and gave back a lock, {kind}")
+    if "haminodelock-kubernetes" in names:
+        points.check("kubernetes" in points.run(f"the Kubernetes consumer runs, {kind}",
+                                                [work / "kubernetes-consumer"], env=settings),
+                     f"the Kubernetes consumer made a client and a transport, {kind}")
+
+
+def check_linkage(points, work, kind):
+    listed = subprocess.run(["readelf", "-d", work / "core-consumer"], capture_output=True,
+                            text=True, check=True).stdout
+    points.check(("libhaminodelock.so.0" in listed) == (kind == "shared"),
+                 f"the {kind} consumer is {kind}", listed)
+
+
+def readme_program(points, source, work, settings):
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "haminodelock"], env=settings,
+                           capture_output=True, text=True, check=True).stdout.split()
+    points.run("README's program compiles as README says",
+               ["cc", source / "examples/minimal.c", "-o", work / "minimal", *flags],
+               env=settings)
+    points.run("README's program runs", [work / "minimal"], env=settings)
+
+
+def main():
+    meson, build, source, prefix, libdir = sys.argv[1:6]
+    points = Points()
+    with tempfile.TemporaryDirectory(prefix="hami-install-") as temporary:
+        destination = pathlib.Path(temporary) / "destination"
+        install(points, meson, build, destination)
+        root = destination / prefix.lstrip("/")
+        libraries = root / libdir
+        names = relocate(libraries / "pkgconfig", prefix, root)
+        points.check("haminodelock" in names, "pkg-config files are installed", names)
+        settings = environment(libraries / "pkgconfig", libraries)
+        check_fields(points, names, settings)
+        work = pathlib.Path(temporary) / "consumer"
+        work.mkdir()
+        for file in (pathlib.Path(source) / "pkgconfig/consumer").iterdir():
+            (work / file.name).write_bytes(file.read_bytes())
+        for kind in ("shared", "static"):
+            build_and_run(points, source, work, settings, kind, names)
+            check_linkage(points, work, kind)
+        readme_program(points, pathlib.Path(source), work, settings)
+    points.end()
+
+
+main()
