@@ -107,19 +107,18 @@ class Burst:
         return figures.Report(found, figures.Options(allocate_ms=self.allocate_ms))
 
     def _start_binder(self):
-        """Starts hamid on free ports; answers the URL that kube-scheduler is to call."""
-        addresses = self.plane.folder / "hamid.address"
-        child = self.group.start("hamid-scheduler", [
-            suites.BUILD / "daemon/hamid", "scheduler",
-            f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
-            "--listen=127.0.0.1:0", f"--address-file={addresses}",
-            f"--patience={self.patience}", "--scheduler-name=default-scheduler",
-            f"--managed-resource={RESOURCE}"])
-        self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
-        address = addresses.read_text(encoding="ascii").split()[0]
-        self.group.wait_until("hamid-scheduler", child,
-                              lambda: _answers(address, "/readyz"), 30)
-        return f"http://{address}"
+        def start(attempt_ports):
+            listen, metrics = (f"127.0.0.1:{port}" for port in attempt_ports)
+            child = self.group.start("hamid-scheduler", [
+                suites.BUILD / "daemon/hamid", "scheduler",
+                f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
+                f"--listen={listen}", f"--metrics-listen={metrics}",
+                f"--patience={self.patience}", "--scheduler-name=default-scheduler",
+                f"--managed-resource={RESOURCE}"])
+            self.group.wait_until("hamid-scheduler", child,
+                                  lambda: _answers(metrics, "/readyz"), 30)
+            return f"http://{listen}"
+        return self.plane.with_ports(2, start)
 
     def _start_node_side(self):
         socket = self.plane.folder / "agent.sock"
@@ -130,7 +129,7 @@ class Burst:
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
-            f"--socket={socket}", f"--allocate-ms={int(self.allocate_ms)}"])
+            f"--agent={socket}", f"--allocate-ms={self.allocate_ms}"])
 
     def _create(self):
         """All pods at once; kube-scheduler sees them as fast as the server takes them."""
