@@ -356,6 +356,7 @@ HAMI_PUBLIC int hami_handshake_new(hami_kubernetes *client,
  * Frees it; every job must have been consumed, and every callback have come. Releases that go on behind
  * are given up: their locks are left to the takeover rules. Takes NULL, returns NULL.
  * Blocks    until the client's thread has let go of them; no network wait
+ * Threads   no other call on it may run, or come later
  * Callback  no
  * Since     0.1
  */
@@ -505,6 +506,8 @@ HAMI_PUBLIC int hami_handshake_fail_start(hami_handshake_job *job, const char *r
  * @job      consumed; takes NULL
  * Returns   NULL
  * Blocks    never
+ * Threads   one thread at a time per job
+ * Callback  yes
  * Since     0.1
  */
 HAMI_PUBLIC hami_handshake_job *hami_handshake_drop(hami_handshake_job *job);
