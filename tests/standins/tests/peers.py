@@ -151,3 +151,13 @@ def schedule(server, binder, *words):
          f"--binder={binder.url}", "--progress", *words],
         stdout=subprocess.PIPE, timeout=PATIENCE, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wait_for(is_true):
+    """Asks again and again until it is true, or until patience ends."""
+    deadline = time.monotonic() + PATIENCE
+    pause = threading.Event()
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it did not become true in time")
+        pause.wait(0.01)
