@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations as text, in the form that Kubernetes' own flags and HAMi's variables have. Pure.
+ * Durations as text, in the form that Kubernetes' own flags and HAMi's variables have.
+ * Pure.
  */
 #include "flags.h"
 
@@ -17,7 +18,7 @@ struct unit {
 
 /* Longer names before their own beginnings. */
 static const struct unit units[] = {
-    {"ns", 1},          {"us", 1000},           {"\xc2\xb5s", 1000},     {"ms", 1000000},
+    {"ns", 1},          {"us", 1000},          {"\xc2\xb5s", 1000},     {"ms", 1000000},
     {"s", 1000000000u}, {"m", 60000000000ull}, {"h", 3600000000000ull},
 };
 
@@ -75,8 +76,9 @@ static bool read_part(const char **text, uint64_t *ret_ns)
     if (unit == NULL || whole > NANOSECONDS_MAX / unit->nanoseconds) {
         return false;
     }
-    *ret_ns = whole * unit->nanoseconds +
-              (uint64_t)((double)fraction / (double)scale * (double)unit->nanoseconds + 0.5);
+    *ret_ns =
+        whole * unit->nanoseconds +
+        (uint64_t)((double)fraction / (double)scale * (double)unit->nanoseconds + 0.5);
     return true;
 }
 

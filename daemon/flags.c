@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines and their --help, both made from one table. No output, no exit: the caller decides.
+ * Command lines and their --help, both made from one table. No output, no exit: the
+ * caller decides.
  */
 #include "flags.h"
 
@@ -13,7 +14,7 @@
 #define HELP_WIDTH 88
 #define HELP_INDENT 8
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------- */
 
 static bool is_alias(const char *aliases, const char *name, size_t length)
 {
@@ -27,8 +28,8 @@ static bool is_alias(const char *aliases, const char *name, size_t length)
     return false;
 }
 
-static const struct hamid_flag *find_flag(const struct hamid_flag *flags, const char *name,
-                                          size_t length)
+static const struct hamid_flag *find_flag(const struct hamid_flag *flags,
+                                          const char *name, size_t length)
 {
     for (; flags->name != NULL; flags++) {
         if ((strlen(flags->name) == length && strncmp(flags->name, name, length) == 0) ||
@@ -39,8 +40,8 @@ static const struct hamid_flag *find_flag(const struct hamid_flag *flags, const 
     return NULL;
 }
 
-static enum hamid_flags_result read_duration(const struct hamid_flag *flag, const char *text,
-                                             char *error)
+static enum hamid_flags_result read_duration(const struct hamid_flag *flag,
+                                             const char *text, char *error)
 {
     uint64_t nanoseconds = 0;
     char minimum[32];
@@ -54,21 +55,23 @@ static enum hamid_flags_result read_duration(const struct hamid_flag *flag, cons
     }
     hamid_duration_format(flag->minimum, minimum, sizeof(minimum));
     hamid_duration_format(flag->maximum, maximum, sizeof(maximum));
-    (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                   "--%s: '%.64s' is no duration such as 30s, 200ms or 1m30s of at least %s%s%s",
-                   flag->name, text, minimum, flag->maximum != 0 ? " and at most " : "",
-                   flag->maximum != 0 ? maximum : "");
+    (void)snprintf(
+        error, HAMID_FLAG_ERROR_MAX,
+        "--%s: '%.64s' is no duration such as 30s, 200ms or 1m30s of at least %s%s%s",
+        flag->name, text, minimum, flag->maximum != 0 ? " and at most " : "",
+        flag->maximum != 0 ? maximum : "");
     return HAMID_FLAGS_WRONG;
 }
 
-static enum hamid_flags_result read_number(const struct hamid_flag *flag, const char *text,
-                                           char *error)
+static enum hamid_flags_result read_number(const struct hamid_flag *flag,
+                                           const char *text, char *error)
 {
     char *end = NULL;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     bool is_number = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
-    if (is_number && value >= flag->minimum && (flag->maximum == 0 || value <= flag->maximum)) {
+    if (is_number && value >= flag->minimum &&
+        (flag->maximum == 0 || value <= flag->maximum)) {
         *(uint64_t *)flag->value = value;
         return HAMID_FLAGS_OK;
     }
@@ -79,8 +82,8 @@ static enum hamid_flags_result read_number(const struct hamid_flag *flag, const 
     return HAMID_FLAGS_WRONG;
 }
 
-static enum hamid_flags_result read_boolean(const struct hamid_flag *flag, const char *text,
-                                            char *error)
+static enum hamid_flags_result read_boolean(const struct hamid_flag *flag,
+                                            const char *text, char *error)
 {
     if (text == NULL || strcmp(text, "true") == 0) {
         *(bool *)flag->value = true;
@@ -95,12 +98,13 @@ static enum hamid_flags_result read_boolean(const struct hamid_flag *flag, const
     return HAMID_FLAGS_WRONG;
 }
 
-static enum hamid_flags_result append(const struct hamid_flag *flag, struct hamid_flag_list *list,
-                                      const char *text, char *error)
+static enum hamid_flags_result append(const struct hamid_flag *flag,
+                                      struct hamid_flag_list *list, const char *text,
+                                      char *error)
 {
     if (list->count == HAMID_FLAG_LIST_MAX) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s: given more than %d times", flag->name,
-                       HAMID_FLAG_LIST_MAX);
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s: given more than %d times",
+                       flag->name, HAMID_FLAG_LIST_MAX);
         return HAMID_FLAGS_WRONG;
     }
     list->values[list->count++] = text;
@@ -134,7 +138,8 @@ static enum hamid_flags_result read_value(const struct hamid_flag *flag, const c
     return HAMID_FLAGS_WRONG;
 }
 
-/* A flag's value stands after '=' or is the next word; an ignored one may have none at all. */
+/* A flag's value stands after '=' or is the next word; an ignored one may have none at
+ * all. */
 static const char *find_value(const struct hamid_flag *flag, const char *equals, int argc,
                               char *const *argv, int *at)
 {
@@ -164,7 +169,8 @@ static enum hamid_flags_result read_flag(const struct hamid_command *command, in
         return HAMID_FLAGS_WRONG;
     }
     const char *value = find_value(flag, equals, argc, argv, at);
-    if (value == NULL && flag->kind != HAMID_FLAG_BOOLEAN && flag->kind != HAMID_FLAG_IGNORED) {
+    if (value == NULL && flag->kind != HAMID_FLAG_BOOLEAN &&
+        flag->kind != HAMID_FLAG_IGNORED) {
         (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s needs a value: %s", flag->name,
                        flag->argument != NULL ? flag->argument : "a text");
         return HAMID_FLAGS_WRONG;
@@ -172,7 +178,7 @@ static enum hamid_flags_result read_flag(const struct hamid_command *command, in
     return read_value(flag, value, error);
 }
 
-/* ---- help ------------------------------------------------------------------------------------- */
+/* ---- help ----------------------------------------------------------------------- */
 
 static void write_wrapped(FILE *out, const char *text, int indent)
 {
@@ -210,11 +216,11 @@ static void write_flag(FILE *out, const struct hamid_flag *flag)
     write_wrapped(out, flag->help, HELP_INDENT);
 }
 
-/* ---- public ----------------------------------------------------------------------------------- */
+/* ---- public --------------------------------------------------------------------- */
 
 enum hamid_flags_result hamid_flags_parse(const struct hamid_command *command, int argc,
-                                          char *const *argv, struct hamid_flag_list *arguments,
-                                          char *error)
+                                          char *const *argv,
+                                          struct hamid_flag_list *arguments, char *error)
 {
     bool only_arguments = false;
     for (int i = 0; i < argc; i++) {
@@ -227,7 +233,8 @@ enum hamid_flags_result hamid_flags_parse(const struct hamid_command *command, i
             }
             result = read_flag(command, argc, argv, &i, error);
         } else if (arguments == NULL || arguments->count == HAMID_FLAG_LIST_MAX) {
-            (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "'%.64s' is one word too many", argv[i]);
+            (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "'%.64s' is one word too many",
+                           argv[i]);
             result = HAMID_FLAGS_WRONG;
         } else {
             arguments->values[arguments->count++] = argv[i];

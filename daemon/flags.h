@@ -3,9 +3,10 @@
 /*
  * Command lines: a table of long flags, from which parsing and the --help text both come.
  *
- * Accepted: `--name value`, `--name=value`, the same with one dash, booleans as `--name` or
- * `--name=false`. A flag given again replaces its value, a list grows. Plain words that are no
- * flag's value are collected as arguments.
+ * Accepted: `--name value`, `--name=value`, the same with one dash, booleans as `--name`
+ * or
+ * `--name=false`. A flag given again replaces its value, a list grows. Plain words that
+ * are no flag's value are collected as arguments.
  */
 #ifndef HAMID_FLAGS_H
 #define HAMID_FLAGS_H
@@ -25,16 +26,17 @@ struct hamid_flag_list {
 
 enum hamid_flag_kind {
     HAMID_FLAG_TEXT = 0, /* value: const char ** (borrowed from argv) */
-    HAMID_FLAG_LIST,     /* value: struct hamid_flag_list *; may be given more than once */
+    HAMID_FLAG_LIST, /* value: struct hamid_flag_list *; may be given more than once */
     HAMID_FLAG_DURATION, /* value: uint64_t *, milliseconds; minimum to maximum */
     HAMID_FLAG_NUMBER,   /* value: uint64_t *; minimum to maximum */
     HAMID_FLAG_BOOLEAN,  /* value: bool * */
-    HAMID_FLAG_IGNORED   /* value: struct hamid_flag_list *, or NULL; takes a value, names kept there */
+    HAMID_FLAG_IGNORED   /* value: struct hamid_flag_list *, or NULL; takes a value, names
+                            kept there */
 };
 
 struct hamid_flag {
-    const char *name;     /* without dashes; NULL ends a table */
-    const char *aliases;  /* other names, separated by blanks; NULL = none */
+    const char *name;    /* without dashes; NULL ends a table */
+    const char *aliases; /* other names, separated by blanks; NULL = none */
     enum hamid_flag_kind kind;
     void *value;
     const char *argument; /* what stands for the value in --help: "HOST:PORT" */
@@ -59,12 +61,12 @@ enum hamid_flags_result { HAMID_FLAGS_OK = 0, HAMID_FLAGS_HELP, HAMID_FLAGS_WRON
  * Reads a command line into the table's values.
  * @argv        argc words, the command's name not among them
  * @arguments   receives plain words; NULL = none are accepted
- * @error       HAMID_FLAG_ERROR_MAX bytes; on WRONG one line that names the flag and what it accepts
- * Returns      OK, HELP (--help or -h was given), WRONG
+ * @error       HAMID_FLAG_ERROR_MAX bytes; on WRONG one line that names the flag and what
+ * it accepts Returns      OK, HELP (--help or -h was given), WRONG
  */
 enum hamid_flags_result hamid_flags_parse(const struct hamid_command *command, int argc,
-                                          char *const *argv, struct hamid_flag_list *arguments,
-                                          char *error);
+                                          char *const *argv,
+                                          struct hamid_flag_list *arguments, char *error);
 
 /* The --help text; to be freed, NULL without memory. */
 char *hamid_flags_help(const struct hamid_command *command);
@@ -75,7 +77,8 @@ char *hamid_flags_help(const struct hamid_command *command);
  */
 int hamid_duration_parse(const char *text, uint64_t *ret_ns);
 
-/* Writes milliseconds as a duration: "5m0s", "1h0m0s", "1.5s", "200ms". 32 bytes never fail. */
+/* Writes milliseconds as a duration: "5m0s", "1h0m0s", "1.5s", "200ms". 32 bytes never
+ * fail. */
 void hamid_duration_format(uint64_t milliseconds, char *buffer, size_t size);
 
 #endif

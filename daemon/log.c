@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-line logs. A line is put together on the stack, cut at LINE_MAX_BYTES, and written by one call,
- * so that lines of several threads never mix. The settings are written before threads start.
+ * One-line logs. A line is put together on the stack, cut at LINE_MAX_BYTES, and written
+ * by one call, so that lines of several threads never mix. The settings are written
+ * before threads start.
  */
 #include "log.h"
 
@@ -56,14 +57,15 @@ static void put_quoted(struct line *line, const char *text)
     put(line, "\"");
 }
 
-static void put_json_head(struct line *line, enum hamid_log_severity severity, unsigned verbosity,
-                          const char *message)
+static void put_json_head(struct line *line, enum hamid_log_severity severity,
+                          unsigned verbosity, const char *message)
 {
     static const char *const names[] = {"info", "warning", "error"};
     struct timeval now;
     char head[96];
     (void)gettimeofday(&now, NULL);
-    (void)snprintf(head, sizeof(head), "{\"ts\":%lld.%06ld,\"v\":%u,\"severity\":\"%s\",\"msg\":",
+    (void)snprintf(head, sizeof(head),
+                   "{\"ts\":%lld.%06ld,\"v\":%u,\"severity\":\"%s\",\"msg\":",
                    (long long)now.tv_sec, (long)now.tv_usec, verbosity, names[severity]);
     put(line, head);
     put_quoted(line, message);
@@ -77,15 +79,15 @@ static void put_text_head(struct line *line, enum hamid_log_severity severity,
     char head[96];
     (void)gettimeofday(&now, NULL);
     (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld hamid] ", "IWE"[severity],
-                   parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                   (long)now.tv_usec);
+    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld hamid] ",
+                   "IWE"[severity], parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                   parts.tm_min, parts.tm_sec, (long)now.tv_usec);
     put(line, head);
     put_quoted(line, message);
 }
 
-static void write_line(enum hamid_log_severity severity, unsigned verbosity, const char *message,
-                       va_list pairs)
+static void write_line(enum hamid_log_severity severity, unsigned verbosity,
+                       const char *message, va_list pairs)
 {
     struct line line;
     line.length = 0;

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-line logs on standard error, as Kubernetes' own programs write them: text or JSON, verbosity
- * by number (0 always, 2 the default, 4 debug, 5 trace).
+ * One-line logs on standard error, as Kubernetes' own programs write them: text or JSON,
+ * verbosity by number (0 always, 2 the default, 4 debug, 5 trace).
  *
- * A message starts with a capital letter, has no full stop, and says what happened; details follow
- * as pairs of lowerCamelCase name and text. No secret belongs into any of them.
+ * A message starts with a capital letter, has no full stop, and says what happened;
+ * details follow as pairs of lowerCamelCase name and text. No secret belongs into any of
+ * them.
  */
 #ifndef HAMID_LOG_H
 #define HAMID_LOG_H
@@ -27,10 +28,11 @@ bool hamid_log_format_parse(const char *text, bool *ret_json);
 bool hamid_log_is_on(unsigned verbosity);
 
 /*
- * Writes a line by one write(2). After the message: name, text, name, text, ..., NULL. A text that is
- * NULL is left out with its name. MT-Safe.
+ * Writes a line by one write(2). After the message: name, text, name, text, ..., NULL. A
+ * text that is NULL is left out with its name. MT-Safe.
  */
-void hamid_log_info(unsigned verbosity, const char *message, ...) __attribute__((sentinel));
+void hamid_log_info(unsigned verbosity, const char *message, ...)
+    __attribute__((sentinel));
 void hamid_log_warning(const char *message, ...) __attribute__((sentinel));
 void hamid_log_error(const char *message, ...) __attribute__((sentinel));
 

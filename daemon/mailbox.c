@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letters to the event loop, in the order in which they were posted. `mutex` guards the list alone and
- * is held over nothing else; the eventfd wakes the loop.
+ * Letters to the event loop, in the order in which they were posted. `mutex` guards the
+ * list alone and is held over nothing else; the eventfd wakes the loop.
  */
 #include "mailbox.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letters to the event loop: how an answer that comes on a library's thread gets to the loop's.
+ * Letters to the event loop: how an answer that comes on a library's thread gets to the
+ * loop's.
  *
- * A letter lies within whatever it is about, so that posting needs no memory and can't fail. It
- * belongs to the mailbox from post until `open` is called, once, on the loop's thread. `ring` only
- * asks for a turn of the loop: the mailbox then calls `rung`, once for any number of rings.
+ * A letter lies within whatever it is about, so that posting needs no memory and can't
+ * fail. It belongs to the mailbox from post until `open` is called, once, on the loop's
+ * thread. `ring` only asks for a turn of the loop: the mailbox then calls `rung`, once
+ * for any number of rings.
  */
 #ifndef HAMID_MAILBOX_H
 #define HAMID_MAILBOX_H
@@ -26,7 +28,8 @@ struct hamid_letter {
 struct hamid_mailbox *hamid_mailbox_new(struct event_base *base, void (*rung)(void *data),
                                         void *data);
 
-/* Letters that are still in it are opened. Nobody may post any more. Takes NULL, returns NULL. */
+/* Letters that are still in it are opened. Nobody may post any more. Takes NULL, returns
+ * NULL. */
 struct hamid_mailbox *hamid_mailbox_free(struct hamid_mailbox *mailbox);
 
 /* From any thread; never blocks. */

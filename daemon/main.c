@@ -22,7 +22,8 @@ static const struct role roles[] = {
      hamid_scheduler_main},
 #endif
 #ifdef HAMID_WITH_NODE
-    {"node", "the agent that tells a device plugin whose Allocate this is, and frees the lock",
+    {"node",
+     "the agent that tells a device plugin whose Allocate this is, and frees the lock",
      hamid_node_main},
 #endif
 };
@@ -30,13 +31,15 @@ static const struct role roles[] = {
 static void show_help(FILE *out)
 {
     (void)fputs("usage: hamid ROLE [flags]\n\n"
-                "Keeps the lock that lets one GPU pod at a time pass between bind and Allocate on\n"
+                "Keeps the lock that lets one GPU pod at a time pass between bind and "
+                "Allocate on\n"
                 "a node, and the others wait in line instead of failing. Roles:\n\n",
                 out);
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         (void)fprintf(out, "  %-10s %s\n", roles[i].name, roles[i].summary);
     }
-    (void)fputs("\n'hamid ROLE --help' lists a role's flags; 'hamid --version' tells the version.\n"
+    (void)fputs("\n'hamid ROLE --help' lists a role's flags; 'hamid --version' tells the "
+                "version.\n"
                 "'hamictl locks' shows who holds a node and who waits.\n",
                 out);
 }
@@ -60,6 +63,7 @@ int main(int argc, char **argv)
             return roles[i].run(argc - 2, argv + 2);
         }
     }
-    (void)fprintf(stderr, "hamid: no role '%s' here; 'hamid --help' lists them\n", argv[1]);
+    (void)fprintf(stderr, "hamid: no role '%s' here; 'hamid --help' lists them\n",
+                  argv[1]);
     return 2;
 }

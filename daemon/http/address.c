@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listening addresses. A unix socket's file is made under a mask, so that at no moment it is open to
- * more than its mode says.
+ * Listening addresses. A unix socket's file is made under a mask, so that at no moment it
+ * is open to more than its mode says.
  */
 #include "address.h"
 
@@ -53,7 +53,8 @@ static struct addrinfo *resolve(const char *text, char *error, size_t error_size
                              .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     if (hamid_http_address_split(text, host, sizeof(host), port, sizeof(port)) != 0) {
-        (void)snprintf(error, error_size, "'%.200s' is no address such as 127.0.0.1:8080", text);
+        (void)snprintf(error, error_size, "'%.200s' is no address such as 127.0.0.1:8080",
+                       text);
         return NULL;
     }
     int status = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
@@ -71,7 +72,8 @@ int hamid_http_address_bind_tcp(const char *text, char *error, size_t error_size
     struct addrinfo *found = resolve(text, error, error_size);
     for (struct addrinfo *one_address = found; one_address != NULL && fd < 0;
          one_address = one_address->ai_next) {
-        fd = socket(one_address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        fd =
+            socket(one_address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0) {
             (void)snprintf(error, error_size, "'%.200s': %s", text, strerror(errno));
             continue;
@@ -103,12 +105,14 @@ static bool is_alive(const struct sockaddr_un *address)
     return !is_dead;
 }
 
-int hamid_http_address_bind_unix(const char *path, mode_t mode, char *error, size_t error_size)
+int hamid_http_address_bind_unix(const char *path, mode_t mode, char *error,
+                                 size_t error_size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat status;
     if (strlen(path) >= sizeof(address.sun_path)) {
-        (void)snprintf(error, error_size, "'%.200s' is longer than a socket's path can be", path);
+        (void)snprintf(error, error_size,
+                       "'%.200s' is longer than a socket's path can be", path);
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
@@ -133,7 +137,8 @@ int hamid_http_address_bind_unix(const char *path, mode_t mode, char *error, siz
     int reason = errno;
     (void)umask(mask);
     if (bound != 0) {
-        (void)snprintf(error, error_size, "could not bind '%s': %s", path, strerror(reason));
+        (void)snprintf(error, error_size, "could not bind '%s': %s", path,
+                       strerror(reason));
         (void)close(fd);
         return -1;
     }

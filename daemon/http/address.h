@@ -15,7 +15,8 @@
  * Returns   the descriptor, or -1
  */
 int hamid_http_address_bind_tcp(const char *text, char *error, size_t error_size);
-int hamid_http_address_bind_unix(const char *path, mode_t mode, char *error, size_t error_size);
+int hamid_http_address_bind_unix(const char *path, mode_t mode, char *error,
+                                 size_t error_size);
 
 /* What a TCP socket is bound to: "127.0.0.1:8080", "[::1]:8080". */
 void hamid_http_address_name(int fd, char *text, size_t size);

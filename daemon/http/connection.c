@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one connection: HEAD -> BODY -> PENDING -> WRITING -> HEAD again, or LINGER and closed.
+ * The life of one connection: HEAD -> BODY -> PENDING -> WRITING -> HEAD again, or LINGER
+ * and closed.
  *
- * Reading is on in every state, because that is what notices a client that goes away; bytes that
- * come while a request is pending are thrown away. A refused request whose body was not read ends in
- * LINGER: closing a socket with unread bytes resets it, and the reset can overtake the answer.
- * Any function that may close the connection says so by its answer; callers then touch it no more.
+ * Reading is on in every state, because that is what notices a client that goes away;
+ * bytes that come while a request is pending are thrown away. A refused request whose
+ * body was not read ends in LINGER: closing a socket with unread bytes resets it, and the
+ * reset can overtake the answer. Any function that may close the connection says so by
+ * its answer; callers then touch it no more.
  */
 #include "internal.h"
 
@@ -71,7 +73,7 @@ void hamid_http_connection_close(struct hamid_http_exchange *exchange)
     }
 }
 
-/* ---- refusing --------------------------------------------------------------------------------- */
+/* ---- refusing ------------------------------------------------------------------- */
 
 /* Answers a request that no handler gets to see; the connection closes afterwards. */
 static void refuse(struct hamid_http_exchange *exchange, int status, const char *text)
@@ -104,7 +106,7 @@ static const char *refusal_text(int status)
     }
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------- */
 
 static void handle_request(struct hamid_http_exchange *exchange)
 {
@@ -127,7 +129,8 @@ static int read_body(struct hamid_http_exchange *exchange)
     if (exchange->head.is_chunked) {
         return hamid_http_chunks_feed(&exchange->chunks, input, exchange->body, limit);
     }
-    size_t left = (size_t)exchange->head.body_length - evbuffer_get_length(exchange->body);
+    size_t left =
+        (size_t)exchange->head.body_length - evbuffer_get_length(exchange->body);
     (void)evbuffer_remove_buffer(input, exchange->body, left);
     return evbuffer_get_length(exchange->body) == exchange->head.body_length;
 }
@@ -223,7 +226,7 @@ static void on_readable(struct bufferevent *stream, void *data)
     }
 }
 
-/* ---- writing and the end ---------------------------------------------------------------------- */
+/* ---- writing and the end -------------------------------------------------------- */
 
 static void start_linger(struct hamid_http_exchange *exchange)
 {
@@ -255,7 +258,8 @@ static void on_written(struct bufferevent *stream, void *data)
 static void on_event(struct bufferevent *stream, short what, void *data)
 {
     struct hamid_http_exchange *exchange = data;
-    bool is_half_closed = (what & BEV_EVENT_EOF) != 0 && exchange->state == HAMID_HTTP_WRITING;
+    bool is_half_closed =
+        (what & BEV_EVENT_EOF) != 0 && exchange->state == HAMID_HTTP_WRITING;
     if (is_half_closed && evbuffer_get_length(bufferevent_get_output(stream)) > 0) {
         exchange->close_after = true;
         return;
@@ -316,13 +320,14 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
     }
 }
 
-/* ---- answering -------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------ */
 
-static void write_head(struct hamid_http_exchange *exchange, int status, const char *content_type,
-                       size_t length)
+static void write_head(struct hamid_http_exchange *exchange, int status,
+                       const char *content_type, size_t length)
 {
     struct evbuffer *output = bufferevent_get_output(exchange->stream);
-    (void)evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status, hamid_http_reason(status));
+    (void)evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status,
+                              hamid_http_reason(status));
     if (content_type != NULL) {
         (void)evbuffer_add_printf(output, "Content-Type: %s\r\n", content_type);
     }
@@ -347,8 +352,8 @@ void hamid_http_answer_buffer(struct hamid_http_exchange *exchange, int status,
     set_timer(exchange, exchange->server->config.write_ms);
 }
 
-void hamid_http_answer(struct hamid_http_exchange *exchange, int status, const char *content_type,
-                       const void *body, size_t length)
+void hamid_http_answer(struct hamid_http_exchange *exchange, int status,
+                       const char *content_type, const void *body, size_t length)
 {
     exchange->close_after = exchange->close_after || exchange->server->draining;
     exchange->gone = NULL;
@@ -358,7 +363,7 @@ void hamid_http_answer(struct hamid_http_exchange *exchange, int status, const c
     set_timer(exchange, exchange->server->config.write_ms);
 }
 
-/* ---- looking at an exchange ------------------------------------------------------------------- */
+/* ---- looking at an exchange ----------------------------------------------------- */
 
 const char *hamid_http_method(const struct hamid_http_exchange *exchange)
 {
@@ -390,7 +395,8 @@ bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char
     return false;
 }
 
-const char *hamid_http_header(const struct hamid_http_exchange *exchange, const char *name)
+const char *hamid_http_header(const struct hamid_http_exchange *exchange,
+                              const char *name)
 {
     return exchange->has_head ? hamid_http_head_header(&exchange->head, name) : NULL;
 }
@@ -412,7 +418,8 @@ const char *hamid_http_body_text(struct hamid_http_exchange *exchange, size_t *r
     return (const char *)evbuffer_pullup(exchange->body, -1);
 }
 
-bool hamid_http_peer(const struct hamid_http_exchange *exchange, struct hamid_http_peer *ret)
+bool hamid_http_peer(const struct hamid_http_exchange *exchange,
+                     struct hamid_http_peer *ret)
 {
     if (exchange->has_peer) {
         *ret = exchange->peer;
@@ -420,7 +427,8 @@ bool hamid_http_peer(const struct hamid_http_exchange *exchange, struct hamid_ht
     return exchange->has_peer;
 }
 
-void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data), void *data)
+void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
+                        void *data)
 {
     exchange->gone = gone;
     exchange->gone_data = data;

@@ -21,9 +21,10 @@
 enum hamid_http_state {
     HAMID_HTTP_HEAD = 0, /* waiting for, or reading, a request's head */
     HAMID_HTTP_BODY,
-    HAMID_HTTP_PENDING,  /* a handler has the exchange */
-    HAMID_HTTP_WRITING,  /* answered; the answer is on its way out */
-    HAMID_HTTP_LINGER    /* closing: input is thrown away so that the answer is not lost to a reset */
+    HAMID_HTTP_PENDING, /* a handler has the exchange */
+    HAMID_HTTP_WRITING, /* answered; the answer is on its way out */
+    HAMID_HTTP_LINGER /* closing: input is thrown away so that the answer is not lost to a
+                         reset */
 };
 
 /* A connection, and the one exchange that it can have at a time. */
@@ -69,7 +70,8 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
 void hamid_http_connection_close(struct hamid_http_exchange *exchange);
 
 /* Finds the route of a head. Returns 0, or the status to refuse it with and a text. */
-int hamid_http_route_find(struct hamid_http_server *server, const struct hamid_http_head *head,
+int hamid_http_route_find(struct hamid_http_server *server,
+                          const struct hamid_http_head *head,
                           const struct hamid_http_route **ret, const char **ret_text);
 
 #endif

@@ -45,7 +45,8 @@ static bool is_printable(const char *text, bool tab)
     return true;
 }
 
-/* Cuts the next line off at its CR LF; NULL where there is none, or a bare CR, LF or NUL before it. */
+/* Cuts the next line off at its CR LF; NULL where there is none, or a bare CR, LF or NUL
+ * before it. */
 static char *cut_line(char **text, char *end)
 {
     char *line = *text;
@@ -147,7 +148,8 @@ static int read_length(const char *value, struct hamid_http_head *ret)
 }
 
 /* Headers that say how the request is framed. */
-static int read_framing(const struct hamid_http_header *header, struct hamid_http_head *ret)
+static int read_framing(const struct hamid_http_header *header,
+                        struct hamid_http_head *ret)
 {
     if (strcasecmp(header->name, "Content-Length") == 0) {
         return read_length(header->value, ret);
@@ -215,7 +217,7 @@ bool hamid_http_is_json(const char *content_type)
     return after == '\0' || after == ';' || after == ' ' || after == '\t';
 }
 
-/* ---- chunked coding --------------------------------------------------------------------------- */
+/* ---- chunked coding ------------------------------------------------------------- */
 
 /* Reads a line without its CR LF into buffer. Returns 1, 0 (not there yet) or 400. */
 static int read_line(struct evbuffer *in, char *buffer, size_t size)

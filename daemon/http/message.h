@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 requests as text: the head, and the chunked coding. Pure, and strict: what two readers
- * could take differently (a folded header, two lengths, a bare line feed) is refused.
+ * HTTP/1.1 requests as text: the head, and the chunked coding. Pure, and strict: what two
+ * readers could take differently (a folded header, two lengths, a bare line feed) is
+ * refused.
  */
 #ifndef HAMID_HTTP_MESSAGE_H
 #define HAMID_HTTP_MESSAGE_H
@@ -50,7 +51,12 @@ bool hamid_http_is_json(const char *content_type);
 
 /* Where the decoding of a chunked body stands; zero is the beginning. */
 struct hamid_http_chunks {
-    enum { HAMID_CHUNK_SIZE = 0, HAMID_CHUNK_DATA, HAMID_CHUNK_END, HAMID_CHUNK_TRAILER } state;
+    enum {
+        HAMID_CHUNK_SIZE = 0,
+        HAMID_CHUNK_DATA,
+        HAMID_CHUNK_END,
+        HAMID_CHUNK_TRAILER
+    } state;
     uint64_t left;
     size_t trailer_bytes;
 };
@@ -58,7 +64,8 @@ struct hamid_http_chunks {
 /*
  * Moves what can be decoded from `in` to `out`.
  * @limit    bytes that `out` may come to
- * Returns   1 - the body is complete; 0 - more is needed; or the status to refuse it with: 400, 413
+ * Returns   1 - the body is complete; 0 - more is needed; or the status to refuse it
+ * with: 400, 413
  */
 int hamid_http_chunks_feed(struct hamid_http_chunks *chunks, struct evbuffer *in,
                            struct evbuffer *out, size_t limit);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listeners, and which route a request belongs to. What becomes of a connection is in connection.c.
+ * Listeners, and which route a request belongs to. What becomes of a connection is in
+ * connection.c.
  */
 #include "internal.h"
 
@@ -20,7 +21,7 @@
 #define RESUME_MS 200
 #define BACKLOG 4096
 
-/* ---- routes ----------------------------------------------------------------------------------- */
+/* ---- routes --------------------------------------------------------------------- */
 
 static bool is_path_of(const struct hamid_http_route *route, const char *path)
 {
@@ -52,7 +53,8 @@ static bool is_host_listed(const struct hamid_http_config *config, const char *h
     return false;
 }
 
-int hamid_http_route_find(struct hamid_http_server *server, const struct hamid_http_head *head,
+int hamid_http_route_find(struct hamid_http_server *server,
+                          const struct hamid_http_head *head,
                           const struct hamid_http_route **ret, const char **ret_text)
 {
     const struct hamid_http_config *config = &server->config;
@@ -79,13 +81,15 @@ int hamid_http_route_find(struct hamid_http_server *server, const struct hamid_h
         }
         return 0;
     }
-    *ret_text = is_known ? "this path has another method\n" : "there is nothing at this path\n";
+    *ret_text =
+        is_known ? "this path has another method\n" : "there is nothing at this path\n";
     return is_known ? 405 : 404;
 }
 
-/* ---- listeners -------------------------------------------------------------------------------- */
+/* ---- listeners ------------------------------------------------------------------ */
 
-static void accept_connection(struct hamid_http_server *server, evutil_socket_t fd, bool is_unix)
+static void accept_connection(struct hamid_http_server *server, evutil_socket_t fd,
+                              bool is_unix)
 {
     if (server->draining || server->connections >= server->config.connections_max) {
         (void)evutil_closesocket(fd);
@@ -94,8 +98,8 @@ static void accept_connection(struct hamid_http_server *server, evutil_socket_t 
     hamid_http_connection_open(server, fd, is_unix);
 }
 
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
-                      int length, void *data)
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
+                      struct sockaddr *address, int length, void *data)
 {
     (void)listener;
     (void)length;
@@ -122,12 +126,14 @@ static void on_resume(evutil_socket_t fd, short what, void *data)
 }
 
 /* Takes a bound socket; closes it on failure. */
-static int add_listener(struct hamid_http_server *server, int fd, char *error, size_t error_size)
+static int add_listener(struct hamid_http_server *server, int fd, char *error,
+                        size_t error_size)
 {
     struct evconnlistener *listener = NULL;
     if (server->listener_count < HAMID_HTTP_LISTENERS_MAX) {
         listener = evconnlistener_new(server->base, on_accept, server,
-                                      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+                                      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+                                      BACKLOG, fd);
     }
     if (listener == NULL) {
         (void)snprintf(error, error_size, "could not listen: %s", strerror(errno));
@@ -139,8 +145,9 @@ static int add_listener(struct hamid_http_server *server, int fd, char *error, s
     return 0;
 }
 
-int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text, char *address,
-                          size_t address_size, char *error, size_t error_size)
+int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text,
+                          char *address, size_t address_size, char *error,
+                          size_t error_size)
 {
     int fd = hamid_http_address_bind_tcp(text, error, error_size);
     if (fd < 0) {
@@ -152,8 +159,8 @@ int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text, ch
     return add_listener(server, fd, error, error_size);
 }
 
-int hamid_http_listen_unix(struct hamid_http_server *server, const char *path, mode_t mode,
-                           char *error, size_t error_size)
+int hamid_http_listen_unix(struct hamid_http_server *server, const char *path,
+                           mode_t mode, char *error, size_t error_size)
 {
     int fd = hamid_http_address_bind_unix(path, mode, error, error_size);
     if (fd < 0) {
@@ -163,7 +170,7 @@ int hamid_http_listen_unix(struct hamid_http_server *server, const char *path, m
     return add_listener(server, fd, error, error_size);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------- */
 
 struct hamid_http_server *hamid_http_server_new(struct event_base *base,
                                                 const struct hamid_http_config *config)

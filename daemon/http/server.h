@@ -1,21 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP/1.1 server on an event loop, for TCP and unix sockets, made for answers that come late:
- * thousands of requests may be parked on one thread, and a client that goes away is noticed while
- * its request is parked.
+ * A small HTTP/1.1 server on an event loop, for TCP and unix sockets, made for answers
+ * that come late: thousands of requests may be parked on one thread, and a client that
+ * goes away is noticed while its request is parked.
  *
- *  - A route's handler gets an exchange when the whole request was read, and answers it at once or
- *    later, exactly once, by hamid_http_answer(). The exchange is the server's; after the answer it
- *    must not be touched.
- *  - If the client goes first, the function given to hamid_http_on_gone() is called, once; the exchange
- *    must not be touched afterwards. Without such a function a late answer has to be avoided in another
- *    way, so give one whenever the answer does not come inside the handler.
- *  - Bytes that come after a request and before its answer (pipelining) are thrown away; the connection
- *    closes after the answer.
- *  - Everything is bounded: connections, head and body sizes, the time to read a whole request, to
- *    take an answer, and to be idle.
- * All of it runs on the loop's thread.
+ *  - A route's handler gets an exchange when the whole request was read, and answers it
+ * at once or later, exactly once, by hamid_http_answer(). The exchange is the server's;
+ * after the answer it must not be touched.
+ *  - If the client goes first, the function given to hamid_http_on_gone() is called,
+ * once; the exchange must not be touched afterwards. Without such a function a late
+ * answer has to be avoided in another way, so give one whenever the answer does not come
+ * inside the handler.
+ *  - Bytes that come after a request and before its answer (pipelining) are thrown away;
+ * the connection closes after the answer.
+ *  - Everything is bounded: connections, head and body sizes, the time to read a whole
+ * request, to take an answer, and to be idle. All of it runs on the loop's thread.
  */
 #ifndef HAMID_HTTP_SERVER_H
 #define HAMID_HTTP_SERVER_H
@@ -34,26 +34,28 @@ typedef void (*hamid_http_handler)(struct hamid_http_exchange *exchange, void *d
 
 struct hamid_http_route {
     const char *method;
-    const char *path;        /* exact; or what it begins with, where it ends with '*' */
+    const char *path; /* exact; or what it begins with, where it ends with '*' */
     hamid_http_handler handle;
-    size_t body_bytes_max;   /* 0 = no body is taken */
-    bool wants_json;         /* another content type is refused with 415 */
+    size_t body_bytes_max; /* 0 = no body is taken */
+    bool wants_json;       /* another content type is refused with 415 */
 };
 
 struct hamid_http_config {
     const struct hamid_http_route *routes; /* borrowed for the server's life */
     size_t route_count;
-    const char *const *hosts; /* names (without port) that a Host header may have; borrowed; NULL = any */
+    const char *const *hosts; /* names (without port) that a Host header may have;
+                                 borrowed; NULL = any */
     size_t host_count;
-    /* NULL = plain text. Else answers a request that was refused before its handler was called: 400,
-     * 404, 405, 408, 411, 413, 415, 417, 421, 431, 501, 505. hamid_http_path() is NULL where it is not
-     * known. Must answer inside. */
-    void (*refuse)(struct hamid_http_exchange *exchange, int status, const char *text, void *data);
-    void *data;               /* handed to refuse and to each handler */
-    size_t connections_max;   /* 0 = 20000; one more is closed at once */
-    uint64_t read_ms;         /* a whole request, from its first byte; 0 = 10000 */
-    uint64_t idle_ms;         /* without a byte of a request; 0 = 120000 */
-    uint64_t write_ms;        /* taking a whole answer; 0 = 30000 */
+    /* NULL = plain text. Else answers a request that was refused before its handler was
+     * called: 400, 404, 405, 408, 411, 413, 415, 417, 421, 431, 501, 505.
+     * hamid_http_path() is NULL where it is not known. Must answer inside. */
+    void (*refuse)(struct hamid_http_exchange *exchange, int status, const char *text,
+                   void *data);
+    void *data;             /* handed to refuse and to each handler */
+    size_t connections_max; /* 0 = 20000; one more is closed at once */
+    uint64_t read_ms;       /* a whole request, from its first byte; 0 = 10000 */
+    uint64_t idle_ms;       /* without a byte of a request; 0 = 120000 */
+    uint64_t write_ms;      /* taking a whole answer; 0 = 30000 */
 };
 
 /* Who is at the other end of a unix socket. */
@@ -67,26 +69,29 @@ struct hamid_http_peer {
 struct hamid_http_server *hamid_http_server_new(struct event_base *base,
                                                 const struct hamid_http_config *config);
 
-/* Closes listeners and connections; pending exchanges get their gone-function. Takes NULL. */
+/* Closes listeners and connections; pending exchanges get their gone-function. Takes
+ * NULL. */
 struct hamid_http_server *hamid_http_server_free(struct hamid_http_server *server);
 
 /*
- * Listens on a TCP address: "127.0.0.1:8080", "[::1]:0", "localhost:8080", ":8080" (all addresses).
+ * Listens on a TCP address: "127.0.0.1:8080", "[::1]:0", "localhost:8080", ":8080" (all
+ * addresses).
  * @address  receives what was bound, as "127.0.0.1:41234"; NULL = not wanted
  * @error    receives one line on failure
  * Returns   0, or -1
  */
-int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text, char *address,
-                          size_t address_size, char *error, size_t error_size);
+int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text,
+                          char *address, size_t address_size, char *error,
+                          size_t error_size);
 
 /*
- * Listens on a unix socket. A socket file that nobody answers on any more is replaced; one that is
- * alive is an error. The file is removed when the server is freed.
+ * Listens on a unix socket. A socket file that nobody answers on any more is replaced;
+ * one that is alive is an error. The file is removed when the server is freed.
  * @mode     of the file, such as 0600
  * Returns   0, or -1
  */
-int hamid_http_listen_unix(struct hamid_http_server *server, const char *path, mode_t mode,
-                           char *error, size_t error_size);
+int hamid_http_listen_unix(struct hamid_http_server *server, const char *path,
+                           mode_t mode, char *error, size_t error_size);
 
 /* Takes no new connections, and closes each one after its answer. */
 void hamid_http_server_drain(struct hamid_http_server *server);
@@ -98,29 +103,33 @@ size_t hamid_http_server_busy(const struct hamid_http_server *server);
 /* Is a TCP address as above one of the loopback? False too where it can't be resolved. */
 bool hamid_http_is_loopback(const char *text);
 
-/* ---- one exchange. Texts are borrowed until the answer. */
+/* ---- one exchange. Texts are borrowed until the answer. ------------------------- */
 
 const char *hamid_http_method(const struct hamid_http_exchange *exchange);
 const char *hamid_http_path(const struct hamid_http_exchange *exchange);
 const char *hamid_http_query(const struct hamid_http_exchange *exchange); /* "" without */
 bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char *word);
-const char *hamid_http_header(const struct hamid_http_exchange *exchange, const char *name);
+const char *hamid_http_header(const struct hamid_http_exchange *exchange,
+                              const char *name);
 
 /* The request's body; the handler may take its bytes. Never NULL. */
 struct evbuffer *hamid_http_body(struct hamid_http_exchange *exchange);
 
 /* The body as one text, ended with NUL; NULL without memory. */
-const char *hamid_http_body_text(struct hamid_http_exchange *exchange, size_t *ret_length);
+const char *hamid_http_body_text(struct hamid_http_exchange *exchange,
+                                 size_t *ret_length);
 
 /* False over TCP. */
-bool hamid_http_peer(const struct hamid_http_exchange *exchange, struct hamid_http_peer *ret);
+bool hamid_http_peer(const struct hamid_http_exchange *exchange,
+                     struct hamid_http_peer *ret);
 
 /* See above; replaces the one given before. NULL = nobody is told. */
-void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data), void *data);
+void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
+                        void *data);
 
 /* Answers; consumes the exchange. @content_type NULL = none (204) */
-void hamid_http_answer(struct hamid_http_exchange *exchange, int status, const char *content_type,
-                       const void *body, size_t length);
+void hamid_http_answer(struct hamid_http_exchange *exchange, int status,
+                       const char *content_type, const void *body, size_t length);
 
 /* The same with the bytes of a buffer, which is left empty. */
 void hamid_http_answer_buffer(struct hamid_http_exchange *exchange, int status,

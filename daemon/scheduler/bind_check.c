@@ -1,0 +1,168 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the pod, and what is checked by that before a bind may queue. Binds of one node
+ * queue in the order of their arrival, whatever the order in which their reads come back:
+ * they stand in a gate.
+ */
+#include "bind_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define READ_MS 3000
+
+static bool is_listed(const char *text, const char *const *list, size_t list_count)
+{
+    for (size_t i = 0; i < list_count && text != NULL; i++) {
+        if (strcmp(text, list[i]) == 0) {
+            return true;
+        }
+    }
+    return list_count == 0;
+}
+
+static bool asks_managed(const struct binder_config *config,
+                         const struct hami_kubernetes_pod *pod)
+{
+    for (size_t i = 0; i < pod->resource_count; i++) {
+        if (is_listed(pod->resources[i], config->managed_resources,
+                      config->managed_resource_count)) {
+            return true;
+        }
+    }
+    return config->managed_resource_count == 0;
+}
+
+/* On the client's thread. */
+static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
+                      const char *text)
+{
+    struct bind *bind = data;
+    const struct binder_config *config = &bind->binder->config;
+    memset(&bind->pod, 0, sizeof(bind->pod));
+    bind->pod.code = code;
+    if (code != 0) {
+        (void)snprintf(bind->pod.text, sizeof(bind->pod.text), "%s",
+                       text != NULL ? text : "");
+    } else {
+        const char *uid = pod->facts.uid != NULL ? pod->facts.uid : "";
+        const char *node = pod->facts.node != NULL ? pod->facts.node : "";
+        bind->pod.exists = pod->facts.exists;
+        bind->pod.is_ours = pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
+        bind->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
+                                        config->scheduler_name_count) &&
+                              asks_managed(config, pod);
+        (void)snprintf(bind->pod.node, sizeof(bind->pod.node), "%s", node);
+    }
+    hamid_mailbox_post(config->mailbox, &bind->letter);
+}
+
+int bind_read_pod(struct bind *bind, uint64_t milliseconds,
+                  void (*open)(struct hamid_letter *letter))
+{
+    bind->letter.open = open;
+    return hami_kubernetes_read_pod_start(
+        bind->binder->config.client, bind->request.namespace_name, bind->request.name,
+        hami_kubernetes_in_ms(milliseconds), heard_pod, bind);
+}
+
+struct bind *bind_of_letter(struct hamid_letter *letter)
+{
+    return (struct bind *)((char *)letter - offsetof(struct bind, letter));
+}
+
+/* ---- the gate ------------------------------------------------------------------- */
+
+static struct bind_gate *gate_of(struct bind *bind)
+{
+    return &bind->binder->gates[bind_table_hash(bind->request.node)];
+}
+
+/* Binds of one node queue in the order of their arrival, in whatever order their reads
+ * come back. */
+static void pass_gate(struct bind_gate *gate)
+{
+    struct bind *first = TAILQ_FIRST(gate);
+    while (first != NULL && first->checked) {
+        TAILQ_REMOVE(gate, first, gate);
+        if (first->abandoned) {
+            bind_finish(first, BIND_abandoned, "the caller has gone");
+        } else {
+            bind_queue(first);
+        }
+        first = TAILQ_FIRST(gate);
+    }
+}
+
+/* Why a bind does not get to the queue, into bind->text. */
+static enum bind_outcome describe_refusal(struct bind *bind)
+{
+    const struct bind_request *request = &bind->request;
+    const struct bind_pod *pod = &bind->pod;
+    char name[320];
+    (void)snprintf(name, sizeof(name), "%s/%s", request->namespace_name, request->name);
+    if (pod->code != 0) {
+        (void)snprintf(bind->text, sizeof(bind->text), "could not read pod %s: %s%s%s",
+                       name, hami_strerror(pod->code), pod->text[0] != '\0' ? ": " : "",
+                       pod->text);
+        return BIND_error;
+    }
+    if (!pod->is_ours) {
+        (void)snprintf(bind->text, sizeof(bind->text), "there is no pod %s with uid %s%s",
+                       name, request->uid,
+                       pod->exists ? "; the pod of that name is another one" : "");
+    } else if (pod->node[0] != '\0') {
+        (void)snprintf(bind->text, sizeof(bind->text),
+                       "pod %s is bound to node %s already", name, pod->node);
+    } else {
+        (void)snprintf(
+            bind->text, sizeof(bind->text),
+            "pod %s is not served here: its scheduler is not one of --scheduler-name, or "
+            "it asks for none of --managed-resource",
+            name);
+    }
+    return BIND_refused;
+}
+
+static void opened_check(struct hamid_letter *letter)
+{
+    struct bind *bind = bind_of_letter(letter);
+    struct bind_gate *gate = gate_of(bind);
+    const struct bind_pod *pod = &bind->pod;
+    bool is_known = pod->code == 0 && pod->is_ours;
+    if (is_known && pod->node[0] == '\0' && pod->is_served) {
+        bind->checked = true;
+        pass_gate(gate);
+        return;
+    }
+    TAILQ_REMOVE(gate, bind, gate);
+    if (is_known && strcmp(pod->node, bind->request.node) == 0) {
+        bind_finish(bind, BIND_bound, "");
+    } else {
+        enum bind_outcome outcome = describe_refusal(bind);
+        bind_finish(bind, bind->abandoned ? BIND_abandoned : outcome, bind->text);
+    }
+    pass_gate(gate);
+}
+
+/* A bind that is in the table sets out. */
+void bind_start(struct bind *bind)
+{
+    struct binder *binder = bind->binder;
+    bool wants_check =
+        binder->config.scheduler_name_count > 0 ||
+        binder->config.managed_resource_count > 0 ||
+        bind_table_is_recent(&binder->table, bind->request.uid, hami_kubernetes_now());
+    if (!wants_check) {
+        bind_queue(bind);
+        return;
+    }
+    bind->state = BIND_STATE_CHECKING;
+    TAILQ_INSERT_TAIL(gate_of(bind), bind, gate);
+    int code = bind_read_pod(bind, READ_MS, opened_check);
+    if (code != 0) {
+        bind->pod.code = code;
+        opened_check(&bind->letter);
+    }
+}

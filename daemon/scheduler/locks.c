@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The locks view. Times are ages in seconds, so that nobody needs this machine's clock;
+ * fences are texts, because JSON's numbers lose their last digits.
+ */
+#include "locks.h"
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+struct view {
+    json_t *nodes;
+    uint64_t now_ns;
+    bool all; /* free nodes without waiters are left out */
+};
+
+static const char *state_name(enum hami_slot_state state)
+{
+    switch (state) {
+    case HAMI_SLOT_FREE:
+        return "free";
+    case HAMI_SLOT_ACQUIRING:
+        return "acquiring";
+    case HAMI_SLOT_HELD:
+        return "held";
+    case HAMI_SLOT_HANDED_OFF:
+        return "handed-off";
+    case HAMI_SLOT_RELEASING:
+        return "releasing";
+    case HAMI_SLOT_FOREIGN:
+        return "foreign";
+    default:
+        return "unknown";
+    }
+}
+
+static double seconds_between(uint64_t from, uint64_t to)
+{
+    return from != 0 && to > from ? (double)(to - from) / 1e9 : 0;
+}
+
+static json_t *format_slot(const struct view *view, const struct hami_slot_view *slot)
+{
+    char fence[24];
+    (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)slot->fence);
+    return json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:f, s:b, s:s*}",
+                     "key", slot->key, "state", state_name(slot->state), "value",
+                     slot->value, "namespace", slot->owner.namespace_name, "pod",
+                     slot->owner.name, "uid", slot->owner.uid, "holder", slot->holder,
+                     "fence", fence, "ageSeconds",
+                     seconds_between(slot->since_ns, view->now_ns), "alarm",
+                     (int)slot->alarm, "reason", slot->reason);
+}
+
+static json_t *format_waiter(const struct view *view,
+                             const struct hami_waiter_view *waiter)
+{
+    return json_pack("{s:s*, s:s*, s:s*, s:i, s:i, s:f, s:f}", "namespace",
+                     waiter->owner.namespace_name, "pod", waiter->owner.name, "uid",
+                     waiter->owner.uid, "position", (int)waiter->position, "priority",
+                     (int)waiter->priority, "waitedSeconds",
+                     seconds_between(waiter->since_ns, view->now_ns), "leftSeconds",
+                     seconds_between(view->now_ns, waiter->deadline_ns));
+}
+
+static bool is_idle(const struct hami_node_view *node)
+{
+    for (size_t i = 0; i < node->slot_count; i++) {
+        const char *value = node->slots[i].value;
+        enum hami_slot_state state = node->slots[i].state;
+        if ((value != NULL && value[0] != '\0') || state == HAMI_SLOT_ACQUIRING) {
+            return false;
+        }
+    }
+    return node->waiter_count == 0;
+}
+
+static int add_node(void *data, const struct hami_node_view *node)
+{
+    struct view *view = data;
+    if (view->all && is_idle(node)) {
+        return 0;
+    }
+    json_t *slots = json_array();
+    json_t *waiters = json_array();
+    for (size_t i = 0; i < node->slot_count; i++) {
+        (void)json_array_append_new(slots, format_slot(view, &node->slots[i]));
+    }
+    for (size_t i = 0; i < node->waiter_count; i++) {
+        (void)json_array_append_new(waiters, format_waiter(view, &node->waiters[i]));
+    }
+    (void)json_array_append_new(view->nodes,
+                                json_pack("{s:s, s:o, s:o}", "node", node->node, "slots",
+                                          slots, "waiters", waiters));
+    return 0;
+}
+
+char *locks_format(hami_nodelock *lock, const char *node)
+{
+    struct view view = {json_array(), hami_nodelock_now(lock), node == NULL};
+    (void)hami_nodelock_snapshot(lock, node, add_node, &view);
+    json_t *root = json_pack("{s:s*, s:o}", "holder", hami_nodelock_holder(lock), "nodes",
+                             view.nodes);
+    char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    return text;
+}

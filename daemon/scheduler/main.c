@@ -1,0 +1,400 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hamid scheduler: starts its parts in the order in which they need each other, turns the
+ * loop, and takes them apart in the reverse order.
+ *
+ * On SIGTERM or SIGINT: not ready, new binds are refused, queued ones are answered at
+ * once; what is posted to the API server is waited for up to DRAIN_MS; then the process
+ * ends with 0. A second signal ends the wait.
+ */
+#include "service.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "http/address.h"
+#include "log.h"
+#include "roles.h"
+
+#define DRAIN_MS 10000
+#define DRAIN_LOOK_MS 20
+#define SHUTDOWN_MS 2000
+
+/* ---- the manager on the loop ---------------------------------------------------- */
+
+static void arm_dispatch(struct service *service)
+{
+    uint64_t next = hami_nodelock_next_deadline(service->lock);
+    if (next == HAMI_DEADLINE_NEVER) {
+        (void)event_del(service->dispatch_timer);
+        return;
+    }
+    uint64_t now = hami_nodelock_now(service->lock);
+    uint64_t wait_us = next > now ? (next - now + 999) / 1000 : 0;
+    struct timeval when = {.tv_sec = (time_t)(wait_us / 1000000),
+                           .tv_usec = (suseconds_t)(wait_us % 1000000)};
+    (void)event_add(service->dispatch_timer, &when);
+}
+
+static void dispatch(void *data)
+{
+    struct service *service = data;
+    if (service->lock != NULL) {
+        (void)hami_nodelock_dispatch(service->lock);
+        arm_dispatch(service);
+    }
+}
+
+static void on_dispatch_timer(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    dispatch(data);
+}
+
+/* ---- the end -------------------------------------------------------------------- */
+
+static void look_whether_drained(evutil_socket_t fd, short what, void *data)
+{
+    struct service *service = data;
+    struct timeval again = {.tv_usec = DRAIN_LOOK_MS * 1000};
+    (void)fd;
+    (void)what;
+    bool is_over = hami_nodelock_now(service->lock) - service->drain_started_ns >
+                   DRAIN_MS * 1000000ull;
+    bool is_idle = binder_in_flight(service->binder) == 0 &&
+                   hamid_http_server_busy(service->server) == 0;
+    if (is_over || is_idle) {
+        (void)event_base_loopbreak(service->base);
+        return;
+    }
+    (void)event_add(service->drain_timer, &again);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *data)
+{
+    struct service *service = data;
+    (void)number;
+    (void)what;
+    if (service->draining) {
+        (void)event_base_loopbreak(service->base);
+        return;
+    }
+    hamid_log_info(0, "Shutting down; waiting binds are answered", NULL);
+    service->draining = true;
+    service->drain_started_ns = hami_nodelock_now(service->lock);
+    binder_drain(service->binder);
+    /* Only says so: the past deadline makes it return at once, the waits end by dispatch.
+     */
+    (void)hami_nodelock_shutdown(service->lock, 0);
+    dispatch(service);
+    look_whether_drained(-1, 0, service);
+}
+
+/* ---- starting ------------------------------------------------------------------- */
+
+static int fail(const char *what, const char *why)
+{
+    hamid_log_error(what, "err", why, NULL);
+    return 1;
+}
+
+static int start_client(struct service *service)
+{
+    struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
+    struct hami_error error = HAMI_ERROR_INIT;
+    const struct scheduler_options *options = &service->options;
+    if (options->kubeconfig != NULL) {
+        config.kubeconfig = options->kubeconfig;
+    } else {
+        (void)hami_kubernetes_config_from_environment(&config);
+    }
+    config.context = options->context;
+    config.flags = options->kubernetes_insecure ? HAMI_KUBERNETES_INSECURE : 0;
+    config.user_agent = "hamid-scheduler/" HAMI_VERSION_STRING;
+    config.log = hamid_log_library;
+    if (hami_kubernetes_new(&config, &service->client, &error) != 0) {
+        return fail("Could not set up the login to the API server; see --kubeconfig",
+                    error.text);
+    }
+    struct hami_kubernetes_transport_config transport =
+        HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+    transport.scheduler_names = options->scheduler_names.values;
+    transport.scheduler_name_count = options->scheduler_names.count;
+    if (hami_kubernetes_transport_new(service->client, &transport, &service->transport,
+                                      &error) != 0) {
+        return fail("Could not make the node-annotation transport", error.text);
+    }
+    return 0;
+}
+
+static int start_lock(struct service *service)
+{
+    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
+    struct hami_error error = HAMI_ERROR_INIT;
+    const struct scheduler_options *options = &service->options;
+    config.transport = service->transport;
+    config.flags = options->expire_bound_owners ? HAMI_NODELOCK_EXPIRE_BOUND_OWNERS : 0;
+    config.hold_limit_ms = options->hold_limit_ms;
+    config.expire_ms = options->lock_expire_ms;
+    config.stall_limit_ms = options->stall_limit_ms;
+    config.wakeup = hamid_mailbox_ring;
+    config.wakeup_data = service->mailbox;
+    config.owner_lost = binder_owner_lost;
+    config.log = hamid_log_library;
+    if (hami_nodelock_new(&config, &service->lock, &error) != 0) {
+        return fail("Could not make the lock manager", error.text);
+    }
+    struct binder_config binder = {
+        .lock = service->lock,
+        .client = service->client,
+        .mailbox = service->mailbox,
+        .metrics = &service->metrics,
+        .patience_ms = options->patience_ms,
+        .lock_expire_ms = options->lock_expire_ms,
+        .scheduler_names = options->scheduler_names.values,
+        .scheduler_name_count = options->scheduler_names.count,
+        .managed_resources = options->managed_resources.values,
+        .managed_resource_count = options->managed_resources.count,
+    };
+    service->binder = binder_new(&binder);
+    return service->binder != NULL ? 0 : fail("Could not start", "out of memory");
+}
+
+static int start_upstream(struct service *service)
+{
+    const struct scheduler_options *options = &service->options;
+    struct upstream_config config = {
+        .url = options->filter_url,
+        .insecure = options->filter_insecure,
+        .ca_file = options->filter_ca_file,
+        .timeout_ms = options->filter_timeout_ms,
+    };
+    if (options->filter_url == NULL) {
+        return 0;
+    }
+    if (options->filter_insecure) {
+        hamid_log_warning(
+            "The certificate of the extender behind --filter-url is not verified", "url",
+            options->filter_url, NULL);
+    }
+    service->upstream = upstream_new(service->base, &config);
+    return service->upstream != NULL ? 0 : fail("Could not start", "out of memory");
+}
+
+static void add_host(struct service *service, const char *host)
+{
+    service->hosts[service->host_count++] = host;
+}
+
+static int listen_on(struct service *service, struct hamid_http_server **server,
+                     const char *text, int index)
+{
+    char error[512];
+    struct hamid_http_config config;
+    service_http_config(service, index == 0, &config);
+    *server = hamid_http_server_new(service->base, &config);
+    if (*server == NULL) {
+        return fail("Could not start", "out of memory");
+    }
+    if (hamid_http_listen_tcp(*server, text, service->addresses[index],
+                              sizeof(service->addresses[index]), error,
+                              sizeof(error)) != 0) {
+        return fail(index == 0 ? "Could not listen; see --listen"
+                               : "Could not listen; see --metrics-listen",
+                    error);
+    }
+    return 0;
+}
+
+static int start_listeners(struct service *service)
+{
+    static char own_host[256];
+    char port[8];
+    const struct scheduler_options *options = &service->options;
+    add_host(service, "localhost");
+    add_host(service, "127.0.0.1");
+    add_host(service, "::1");
+    if (hamid_http_address_split(options->listen, own_host, sizeof(own_host), port,
+                                 sizeof(port)) == 0) {
+        add_host(service, own_host);
+    }
+    for (size_t i = 0; i < options->hosts.count; i++) {
+        add_host(service, options->hosts.values[i]);
+    }
+    int status = listen_on(service, &service->server, options->listen, 0);
+    if (status == 0 && options->metrics_listen != NULL) {
+        status = listen_on(service, &service->metrics_server, options->metrics_listen, 1);
+    }
+    return status;
+}
+
+/* The file appears whole: scripts wait for it. */
+static int write_addresses(const struct service *service)
+{
+    const char *path = service->options.address_file;
+    char temporary[4096];
+    if (path == NULL) {
+        return 0;
+    }
+    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >=
+        (int)sizeof(temporary)) {
+        return fail("Could not write --address-file", "its path is too long");
+    }
+    FILE *out = fopen(temporary, "w");
+    if (out == NULL) {
+        return fail("Could not write --address-file", temporary);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (service->addresses[i][0] != '\0') {
+            (void)fprintf(out, "%s\n", service->addresses[i]);
+        }
+    }
+    if (fclose(out) != 0 || rename(temporary, path) != 0) {
+        return fail("Could not write --address-file", path);
+    }
+    return 0;
+}
+
+static int start_loop(struct service *service)
+{
+    static const int numbers[] = {SIGTERM, SIGINT};
+    struct event_config *config = event_config_new();
+    if (config != NULL) {
+        (void)event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+        service->base = event_base_new_with_config(config);
+        event_config_free(config);
+    }
+    if (service->base == NULL) {
+        return fail("Could not start", "no event loop");
+    }
+    service->mailbox = hamid_mailbox_new(service->base, dispatch, service);
+    service->dispatch_timer = evtimer_new(service->base, on_dispatch_timer, service);
+    service->drain_timer = evtimer_new(service->base, look_whether_drained, service);
+    if (service->mailbox == NULL || service->dispatch_timer == NULL ||
+        service->drain_timer == NULL) {
+        return fail("Could not start", "out of memory");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        service->signals[i] = evsignal_new(service->base, numbers[i], on_signal, service);
+        if (service->signals[i] == NULL || event_add(service->signals[i], NULL) != 0) {
+            return fail("Could not start", "no signal handler");
+        }
+    }
+    return 0;
+}
+
+/* Parked binds cost a descriptor each. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void log_start(const struct service *service)
+{
+    const struct scheduler_options *options = &service->options;
+    char expire[32];
+    char patience[32];
+    hamid_duration_format(options->lock_expire_ms, expire, sizeof(expire));
+    hamid_duration_format(options->patience_ms, patience, sizeof(patience));
+    if (options->expire_warning[0] != '\0') {
+        hamid_log_warning("Did not follow the environment", "err",
+                          options->expire_warning, NULL);
+    }
+    if (options->ignored.count > 0) {
+        char names[1024];
+        size_t length = 0;
+        for (size_t i = 0; i < options->ignored.count && length < sizeof(names); i++) {
+            length += (size_t)snprintf(names + length, sizeof(names) - length, "%s--%s",
+                                       i > 0 ? " " : "", options->ignored.values[i]);
+        }
+        hamid_log_info(0, "Ignored flags that mean nothing here", "flags", names, NULL);
+    }
+    hamid_log_info(
+        0, "Serving", "version", hami_version(), "listen", service->addresses[0],
+        "metrics", service->metrics_server != NULL ? service->addresses[1] : NULL,
+        "apiServer", hami_kubernetes_server(service->client), "key", HAMI_NODELOCK_KEY,
+        "holder", hami_nodelock_holder(service->lock), "lockExpire", expire, "patience",
+        patience, "filter", options->filter_url, NULL);
+}
+
+static int start(struct service *service)
+{
+    int status = start_loop(service);
+    status = status != 0 ? status : start_client(service);
+    status = status != 0 ? status : start_lock(service);
+    status = status != 0 ? status : start_upstream(service);
+    status = status != 0 ? status : start_listeners(service);
+    return status != 0 ? status : write_addresses(service);
+}
+
+/* In an order in which nobody calls what is gone; each part may be missing. */
+static void stop(struct service *service)
+{
+    if (service->lock != NULL) {
+        (void)hami_nodelock_shutdown(service->lock,
+                                     hami_nodelock_in_ms(service->lock, SHUTDOWN_MS));
+        service->lock = hami_nodelock_free(service->lock);
+    }
+    (void)hami_kubernetes_transport_free(service->transport);
+    (void)hami_kubernetes_free(service->client);
+    (void)hamid_mailbox_free(service->mailbox);
+    (void)hamid_http_server_free(service->server);
+    (void)hamid_http_server_free(service->metrics_server);
+    (void)upstream_free(service->upstream);
+    (void)binder_free(service->binder);
+    struct event *events[] = {service->dispatch_timer, service->drain_timer,
+                              service->signals[0], service->signals[1]};
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        if (events[i] != NULL) {
+            event_free(events[i]);
+        }
+    }
+    if (service->base != NULL) {
+        event_base_free(service->base);
+    }
+}
+
+int hamid_scheduler_main(int argc, char **argv)
+{
+    static struct service service;
+    char error[HAMID_FLAG_ERROR_MAX];
+    enum hamid_flags_result result = scheduler_options_read(
+        &service.options, argc, argv, getenv("HAMI_NODELOCK_EXPIRE"), error);
+    if (result == HAMID_FLAGS_HELP) {
+        char *help = scheduler_options_help();
+        (void)fputs(help != NULL ? help : "out of memory\n", stdout);
+        free(help);
+        return 0;
+    }
+    if (result == HAMID_FLAGS_WRONG) {
+        (void)fprintf(stderr, "hamid scheduler: %s\n", error);
+        return 2;
+    }
+    hamid_log_setup((unsigned)service.options.verbosity, service.options.log_json);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+    raise_file_limit();
+    int status = start(&service);
+    if (status == 0) {
+        log_start(&service);
+        dispatch(&service);
+        (void)event_base_dispatch(service.base);
+    }
+    stop(&service);
+    if (status == 0) {
+        hamid_log_info(0, "Stopped", NULL);
+    }
+    return status;
+}

@@ -1,0 +1,294 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the command line and the environment of `hamid scheduler` say. No I/O.
+ *
+ * hamid stands where HAMi's scheduler extender stood: its flag names are aliases where
+ * hamid has the same thing, and the others (device resource names, policies, its client's
+ * rate) are taken and ignored, so that a deployment can be switched over by its image
+ * alone.
+ */
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "http/server.h"
+
+#define MINUTE_MS 60000u
+#define EXPIRE_DEFAULT_MS (5 * MINUTE_MS)
+
+static const char *const ignored_names[] = {
+    "cert_file",
+    "key_file",
+    "node-scheduler-policy",
+    "gpu-scheduler-policy",
+    "metrics-bind-address",
+    "node-label-selector",
+    "kube-qps",
+    "kube-burst",
+    "kube-timeout",
+    "node-lock-retry-timeout",
+    "force-overwrite-default-scheduler",
+    "leader-elect",
+    "leader-elect-resource-name",
+    "leader-elect-resource-namespace",
+    "legacy-metrics",
+    "debug",
+    "device-config-file",
+    "enable-ascend",
+    "enable-iluvatar",
+    "profiling",
+    "default-mem",
+    "default-cores",
+    "default-gpu",
+    "cambricon-mlu-name",
+    "cambricon-mlu-memory",
+    "cambricon-mlu-cores",
+    "dcu-name",
+    "dcu-memory",
+    "dcu-cores",
+    "mthreads-name",
+    "mthreads-memory",
+    "mthreads-cores",
+    "metax-name",
+    "metax-memory",
+    "metax-cores",
+    "metax-vgpu-name",
+    "metax-vgpu-memory",
+    "metax-vgpu-cores",
+    "sgpu-topology-aware",
+    "kunlun-name",
+    "kunlun-vxpu-name",
+    "kunlun-vxpu-memory",
+    "enflame-vgcu-name",
+    "enflame-vgcu-percentage",
+    "enflame-gcu-name",
+    "resource-name",
+    "resource-mem",
+    "resource-cores",
+    "resource-mem-percentage",
+    "resource-priority",
+    "overwrite-env",
+    "iluvatar-name",
+    "iluvatar-memory",
+    "iluvatar-cores",
+    "aws-neuron-name",
+    "aws-neuron-core-name",
+    "logtostderr",
+    "alsologtostderr",
+    "stderrthreshold",
+    "log_dir",
+    "log_file",
+    "log_file_max_size",
+    "add_dir_header",
+    "skip_headers",
+    "skip_log_headers",
+    "one_output",
+    "vmodule",
+    "log_backtrace_at",
+};
+
+#define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
+#define OWN_FLAGS_MAX 32
+
+static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
+                           const char **log_format, struct hamid_flag *ret)
+{
+    const struct hamid_flag flags[] = {
+        {"listen", "http_bind", HAMID_FLAG_TEXT, &o->listen, "HOST:PORT",
+         "Where the extender's verbs are served, plain HTTP. Default 127.0.0.1:8080. "
+         "Port 0 takes a "
+         "free one.",
+         0, 0, NULL},
+        {"metrics-listen", NULL, HAMID_FLAG_TEXT, &o->metrics_listen, "HOST:PORT",
+         "A second listener for probes, metrics and the locks view alone; may be beyond "
+         "the loopback.",
+         0, 0, NULL},
+        {"address-file", NULL, HAMID_FLAG_TEXT, &o->address_file, "FILE",
+         "Receives the bound addresses, one a line, when all listeners are open.", 0, 0,
+         NULL},
+        {"allow-remote", NULL, HAMID_FLAG_BOOLEAN, &o->allow_remote, NULL,
+         "Let --listen be an address beyond the loopback. Whoever reaches it can bind "
+         "pods: keep it "
+         "behind mutual TLS.",
+         0, 0, NULL},
+        {"host", NULL, HAMID_FLAG_LIST, &o->hosts, "NAME",
+         "A further name that requests may have in their Host header.", 0, 0, NULL},
+        {"kubeconfig", NULL, HAMID_FLAG_TEXT, &o->kubeconfig, "FILE",
+         "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
+         "service "
+         "account.",
+         0, 0, NULL},
+        {"context", NULL, HAMID_FLAG_TEXT, &o->context, "NAME",
+         "The kubeconfig's context.", 0, 0, NULL},
+        {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
+         NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
+         NULL},
+        {"filter-url", NULL, HAMID_FLAG_TEXT, &o->filter_url, "URL",
+         "An extender (HAMi's) that filter, prioritize and preempt are passed on to, "
+         "unread; its "
+         "urlPrefix.",
+         0, 0, NULL},
+        {"filter-insecure", NULL, HAMID_FLAG_BOOLEAN, &o->filter_insecure, NULL,
+         "Do not verify that extender's certificate: HAMi's chart makes one that signs "
+         "itself.",
+         0, 0, NULL},
+        {"filter-ca-file", NULL, HAMID_FLAG_TEXT, &o->filter_ca_file, "FILE",
+         "PEM file that verifies that extender's certificate.", 0, 0, NULL},
+        {"filter-timeout", NULL, HAMID_FLAG_DURATION, &o->filter_timeout_ms, "TIME",
+         "How long one passed-on request may take. Default 30s.", 1, 3600000, NULL},
+        {"patience", NULL, HAMID_FLAG_DURATION, &o->patience_ms, "TIME",
+         "The extender's httpTimeout in kube-scheduler's configuration: each bind is "
+         "answered a "
+         "little before it is over. Default 30s; minutes are better.",
+         100, 24 * 3600000ull, NULL},
+        {"hold-limit", NULL, HAMID_FLAG_DURATION, &o->hold_limit_ms, "TIME",
+         "How long a lock's owner may stay unbound before its Binding is revoked and the "
+         "lock is "
+         "taken. Default 15s.",
+         1, 600000, NULL},
+        {"lock-expire", "node-lock-timeout", HAMID_FLAG_DURATION, &o->lock_expire_ms,
+         "TIME",
+         "Age at which a lock falls whose owner can't be judged otherwise. Default 5m, "
+         "or what "
+         "HAMI_NODELOCK_EXPIRE says.",
+         1000, 7 * 24 * 3600000ull, expire_given},
+        {"expire-bound-owners", NULL, HAMID_FLAG_BOOLEAN, &o->expire_bound_owners, NULL,
+         "Also take a lock of that age from a pod that is bound and still waits for "
+         "Allocate. Two "
+         "pods can get one another's devices by that; without it such a pod is an alarm.",
+         0, 0, NULL},
+        {"stall-limit", NULL, HAMID_FLAG_DURATION, &o->stall_limit_ms, "TIME",
+         "Waiters behind a holder that stands this long without progress are answered at "
+         "once. "
+         "0 lets them wait. Default 5s.",
+         0, 3600000, NULL},
+        {"scheduler-name", NULL, HAMID_FLAG_LIST, &o->scheduler_names, "NAME",
+         "Serve only pods of this schedulerName, and watch them.", 0, 0, NULL},
+        {"managed-resource", NULL, HAMID_FLAG_LIST, &o->managed_resources, "NAME",
+         "Serve only pods that ask for this resource, such as nvidia.com/gpu.", 0, 0,
+         NULL},
+        {"v", NULL, HAMID_FLAG_NUMBER, &o->verbosity, "N",
+         "How much is logged: 0 little, 2 each bind (default), 4 debug, 5 trace.", 0, 10,
+         NULL},
+        {"logging-format", NULL, HAMID_FLAG_TEXT, log_format, "text|json",
+         "How log lines look. Default text.", 0, 0, NULL},
+    };
+    size_t count = sizeof(flags) / sizeof(flags[0]);
+    memcpy(ret, flags, sizeof(flags));
+    for (size_t i = 0; i < IGNORED_COUNT; i++) {
+        ret[count++] = (struct hamid_flag){
+            .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
+    }
+    memset(&ret[count], 0, sizeof(ret[count]));
+}
+
+static void set_defaults(struct scheduler_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->listen = "127.0.0.1:8080";
+    options->filter_timeout_ms = 30000;
+    options->patience_ms = 30000;
+    options->hold_limit_ms = 15000;
+    options->lock_expire_ms = EXPIRE_DEFAULT_MS;
+    options->stall_limit_ms = 5000;
+    options->verbosity = 2;
+}
+
+/* The flag, then the variable, then five minutes. */
+static void read_expire_text(struct scheduler_options *options, const char *text)
+{
+    uint64_t nanoseconds = 0;
+    if (hamid_duration_parse(text, &nanoseconds) == 0 && nanoseconds >= 1000000000) {
+        options->lock_expire_ms = nanoseconds / 1000000;
+        return;
+    }
+    (void)snprintf(
+        options->expire_warning, sizeof(options->expire_warning),
+        "HAMI_NODELOCK_EXPIRE is '%.64s', no duration of at least 1s such as 90s or 5m: "
+        "locks expire after 5m0s",
+        text);
+}
+
+static enum hamid_flags_result check_options(const struct scheduler_options *options,
+                                             char *error)
+{
+    if (!options->allow_remote && !hamid_http_is_loopback(options->listen)) {
+        (void)snprintf(
+            error, HAMID_FLAG_ERROR_MAX,
+            "--listen: '%.128s' is no loopback address such as 127.0.0.1:8080; "
+            "--allow-remote lets it be another, for use behind mutual TLS",
+            options->listen);
+        return HAMID_FLAGS_WRONG;
+    }
+    if (options->filter_url != NULL && strncmp(options->filter_url, "http://", 7) != 0 &&
+        strncmp(options->filter_url, "https://", 8) != 0) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--filter-url: '%.128s' begins with neither http:// nor https://",
+                       options->filter_url);
+        return HAMID_FLAGS_WRONG;
+    }
+    if (options->scheduler_names.count > 16) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--scheduler-name: given more than 16 times");
+        return HAMID_FLAGS_WRONG;
+    }
+    return HAMID_FLAGS_OK;
+}
+
+static struct hamid_command make_command(const struct hamid_flag *flags)
+{
+    return (struct hamid_command){
+        .name = "hamid scheduler",
+        .usage = "[flags]",
+        .summary =
+            "Serves kube-scheduler's extender verbs: binds pods one at a time per node "
+            "under "
+            "HAMi's node lock, lets the others wait in the order of their arrival, and "
+            "passes filter on to HAMi.",
+        .closing = "HAMi's other flags (vendor resource names, policies, client rates) "
+                   "are accepted and "
+                   "ignored.\n'hamictl locks' shows who holds a node and who waits.",
+        .flags = flags,
+    };
+}
+
+enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
+                                               char *const *argv, const char *expire_text,
+                                               char *error)
+{
+    struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
+    bool expire_given = false;
+    const char *log_format = "text";
+    set_defaults(ret);
+    fill_own_flags(ret, &expire_given, &log_format, flags);
+    struct hamid_command command = make_command(flags);
+    enum hamid_flags_result result = hamid_flags_parse(&command, argc, argv, NULL, error);
+    if (result != HAMID_FLAGS_OK) {
+        return result;
+    }
+    ret->log_json = strcmp(log_format, "json") == 0;
+    if (!ret->log_json && strcmp(log_format, "text") != 0) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--logging-format: '%.64s' is neither text nor "
+                       "json",
+                       log_format);
+        return HAMID_FLAGS_WRONG;
+    }
+    if (!expire_given && expire_text != NULL) {
+        read_expire_text(ret, expire_text);
+    }
+    return check_options(ret, error);
+}
+
+char *scheduler_options_help(void)
+{
+    struct scheduler_options options;
+    struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
+    bool expire_given = false;
+    const char *log_format = NULL;
+    fill_own_flags(&options, &expire_given, &log_format, flags);
+    struct hamid_command command = make_command(flags);
+    return hamid_flags_help(&command);
+}

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the command line and the environment of `hamid scheduler` say.
+ */
+#ifndef HAMID_SCHEDULER_OPTIONS_H
+#define HAMID_SCHEDULER_OPTIONS_H
+
+#include "flags.h"
+
+#define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 4)
+
+struct scheduler_options {
+    const char *listen;
+    const char *metrics_listen; /* NULL = none */
+    const char *address_file;   /* NULL = none */
+    bool allow_remote;
+    struct hamid_flag_list hosts;
+    const char *kubeconfig; /* NULL = what the environment says */
+    const char *context;
+    bool kubernetes_insecure;
+    const char *filter_url; /* NULL = none */
+    bool filter_insecure;
+    const char *filter_ca_file;
+    uint64_t filter_timeout_ms;
+    uint64_t patience_ms;
+    uint64_t hold_limit_ms;
+    uint64_t lock_expire_ms;
+    bool expire_bound_owners;
+    uint64_t stall_limit_ms; /* 0 = none */
+    struct hamid_flag_list scheduler_names;
+    struct hamid_flag_list managed_resources;
+    uint64_t verbosity;
+    bool log_json;
+    struct hamid_flag_list
+        ignored; /* names of HAMi's flags that were given and mean nothing here */
+    char expire_warning[256]; /* "" or why HAMI_NODELOCK_EXPIRE was not followed */
+};
+
+/*
+ * Reads them.
+ * @expire_text  value of HAMI_NODELOCK_EXPIRE, NULL = not set
+ * @error        HAMID_FLAG_ERROR_MAX bytes; one line on WRONG
+ */
+enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
+                                               char *const *argv, const char *expire_text,
+                                               char *error);
+
+/* The --help text; to be freed. */
+char *scheduler_options_help(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scheduler role put together: API client, transport, lock manager, binder,
+ * listeners, on one event loop.
+ */
+#ifndef HAMID_SCHEDULER_SERVICE_H
+#define HAMID_SCHEDULER_SERVICE_H
+
+#include "bind.h"
+#include "options.h"
+#include "upstream.h"
+
+#include <event2/event.h>
+
+#include <hami/kubernetes.h>
+
+#include "http/server.h"
+#include "mailbox.h"
+
+struct service {
+    struct scheduler_options options;
+    const char *hosts[OPTIONS_HOSTS_MAX];
+    size_t host_count;
+    char addresses[2][160]; /* bound: --listen, --metrics-listen */
+    struct event_base *base;
+    struct hamid_mailbox *mailbox;
+    hami_kubernetes *client;
+    struct hami_transport *transport;
+    hami_nodelock *lock;
+    struct binder *binder;
+    struct upstream *upstream;
+    struct hamid_http_server *server;
+    struct hamid_http_server *metrics_server; /* NULL = none */
+    struct metrics metrics;
+    struct event *dispatch_timer;
+    struct event *signals[2];
+    struct event *drain_timer;
+    uint64_t drain_started_ns;
+    bool draining;
+};
+
+/* verbs.c: the routes of both listeners; their data is the service. */
+void service_http_config(struct service *service, bool is_extender,
+                         struct hamid_http_config *ret);
+
+/* Can a bind be served now? @ret_reason receives why not. */
+bool service_is_ready(const struct service *service, const char **ret_reason);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `hamid scheduler` makes of its command line and environment.
+ */
+#include "options.h"
+
+#include <string.h>
+
+#include "suite.h"
+
+static struct scheduler_options options;
+static char error[HAMID_FLAG_ERROR_MAX];
+
+static enum hamid_flags_result read_options(const char *expire, int argc,
+                                            const char *const *argv)
+{
+    return scheduler_options_read(&options, argc, (char *const *)argv, expire, error);
+}
+
+#define READ(expire, ...)                                                                \
+    read_options(expire, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),  \
+                 (const char *[]){__VA_ARGS__})
+
+START_TEST(test_defaults)
+{
+    ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.listen, "127.0.0.1:8080");
+    ck_assert_uint_eq(options.patience_ms, 30000);
+    ck_assert_uint_eq(options.hold_limit_ms, 15000);
+    ck_assert_uint_eq(options.lock_expire_ms, 300000);
+    ck_assert_uint_eq(options.stall_limit_ms, 5000);
+    ck_assert(!options.expire_bound_owners);
+}
+END_TEST
+
+START_TEST(test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_minutes)
+{
+    static const char *const bad[] = {"abc", "-1s", "0", "", "1ms"};
+    ck_assert_int_eq(read_options("90s", 0, NULL), HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.lock_expire_ms, 90000);
+    ck_assert_str_eq(options.expire_warning, "");
+    ck_assert_int_eq(READ("90s", "--lock-expire=2m"), HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.lock_expire_ms, 120000);
+    ck_assert_int_eq(READ("90s", "--node-lock-timeout", "3m"), HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.lock_expire_ms, 180000);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ck_assert_int_eq(read_options(bad[i], 0, NULL), HAMID_FLAGS_OK);
+        ck_assert_uint_eq(options.lock_expire_ms, 300000);
+        ck_assert_ptr_nonnull(strstr(options.expire_warning, "HAMI_NODELOCK_EXPIRE"));
+    }
+    ck_assert_int_eq(READ("abc", "--lock-expire=2m"), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.expire_warning, "");
+    ck_assert_int_eq(READ(NULL, "--lock-expire=0"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--lock-expire=-5m"), HAMID_FLAGS_WRONG);
+}
+END_TEST
+
+START_TEST(test_hamis_own_command_line_is_understood)
+{
+    ck_assert_int_eq(
+        READ(NULL, "--http_bind=127.0.0.1:9998", "--cert_file=/tls/tls.crt",
+             "--key_file=/tls/tls.key", "--scheduler-name=hami-scheduler",
+             "--metrics-bind-address=:9395", "--node-scheduler-policy=binpack",
+             "--gpu-scheduler-policy=spread", "--device-config-file=/device.yaml",
+             "--leader-elect=true", "--debug", "-v=4", "--kube-qps=50",
+             "--node-lock-timeout=10m", "--node-lock-retry-timeout=28s"),
+        HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.listen, "127.0.0.1:9998");
+    ck_assert_uint_eq(options.lock_expire_ms, 600000);
+    ck_assert_uint_eq(options.verbosity, 4);
+    ck_assert_uint_eq(options.scheduler_names.count, 1);
+    ck_assert_uint_eq(options.ignored.count, 10);
+}
+END_TEST
+
+START_TEST(test_an_address_beyond_the_loopback_wants_to_be_said)
+{
+    ck_assert_int_eq(READ(NULL, "--listen=0.0.0.0:8080"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--allow-remote"));
+    ck_assert_int_eq(READ(NULL, "--listen=:8080"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--listen=8080"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--listen=0.0.0.0:8080", "--allow-remote"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--listen=[::1]:8080"), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--listen=127.0.0.2:0"), HAMID_FLAGS_OK);
+}
+END_TEST
+
+START_TEST(test_values_that_make_no_sense_are_refused)
+{
+    ck_assert_int_eq(READ(NULL, "--filter-url=hami:443"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--filter-url"));
+    ck_assert_int_eq(READ(NULL, "--logging-format=xml"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--patience=0"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--hold-limit=11m"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "word"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--stall-limit=0"), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--logging-format=json"), HAMID_FLAGS_OK);
+    ck_assert(options.log_json);
+}
+END_TEST
+
+START_TEST(test_help_names_each_flag_of_its_own)
+{
+    static const char *const names[] = {
+        "--listen",         "--http_bind",        "--metrics-listen", "--filter-url",
+        "--patience",       "--hold-limit",       "--lock-expire",    "--stall-limit",
+        "--scheduler-name", "--managed-resource", "--kubeconfig"};
+    char *help = scheduler_options_help();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        ck_assert_msg(strstr(help, names[i]) != NULL, "%s", names[i]);
+    }
+    free(help);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler options");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, test_defaults);
+    tcase_add_test(
+        all, test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_minutes);
+    tcase_add_test(all, test_hamis_own_command_line_is_understood);
+    tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
+    tcase_add_test(all, test_values_that_make_no_sense_are_refused);
+    tcase_add_test(all, test_help_names_each_flag_of_its_own);
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}
