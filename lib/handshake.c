@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codec of HAMi's device strings and bind phases. Pure: no clock, no thread, no I/O; an object
- * belongs to one thread at a time.
+ * The codec of HAMi's device strings and bind phases. Pure: no clock, no thread, no I/O;
+ * an object belongs to one thread at a time.
  *
- * A string is kept as it was read, with an index over it: what is not cleared is written back byte for
- * byte, fields that we do not know included. Invariants: `containers` ends with a container that was
- * not empty when it was read; `tail` counts the empty entries after it, so that a round trip neither
- * adds nor drops a semicolon (HAMi's own codec adds one at each erase).
+ * A string is kept as it was read, with an index over it: what is not cleared is written
+ * back byte for byte, fields that we do not know included. Invariants: `containers` ends
+ * with a container that was not empty when it was read; `tail` counts the empty entries
+ * after it, so that a round trip neither adds nor drops a semicolon (HAMi's own codec
+ * adds one at each erase).
  */
 #include <hami/handshake.h>
 
@@ -22,7 +23,7 @@ struct container {
     size_t length; /* without the semicolon; 0 after a clear */
     size_t first;  /* of its devices, in hami_devices.devices */
     size_t count;
-    bool ended;    /* by a semicolon; only the last one may lack it */
+    bool ended; /* by a semicolon; only the last one may lack it */
 };
 
 struct hami_devices {
@@ -83,7 +84,8 @@ static char *next_field(char **rest)
     return field;
 }
 
-/* One segment between colons, ended with NUL: a device, or nothing when it has no comma. */
+/* One segment between colons, ended with NUL: a device, or nothing when it has no comma.
+ */
 static int parse_segment(hami_devices *devices, char *segment)
 {
     struct hami_device device = {0};
@@ -138,7 +140,8 @@ static int parse_container(hami_devices *devices, struct container *container)
 }
 
 /* Takes the empty entries seen so far and then this one as containers. */
-static int append_container(hami_devices *devices, size_t start, size_t length, bool ended)
+static int append_container(hami_devices *devices, size_t start, size_t length,
+                            bool ended)
 {
     struct container *container;
     size_t index = devices->container_count + devices->tail;
@@ -291,7 +294,8 @@ bool hami_devices_is_empty(const hami_devices *devices)
     return true;
 }
 
-int hami_devices_format(const hami_devices *devices, char *buffer, size_t size, size_t *ret)
+int hami_devices_format(const hami_devices *devices, char *buffer, size_t size,
+                        size_t *ret)
 {
     size_t length = 0;
     size_t i;

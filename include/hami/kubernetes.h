@@ -352,8 +352,46 @@ HAMI_PUBLIC int hami_handshake_new(hami_kubernetes *client,
                                    const struct hami_handshake_config *config, hami_handshake **ret,
                                    struct hami_error *reterr);
 
-/* Frees it; every job must have been consumed, and every callback have come. Takes NULL. Since 0.1 */
+/*
+ * Frees it; every job must have been consumed, and every callback have come. Releases that go on behind
+ * are given up: their locks are left to the takeover rules. Takes NULL, returns NULL.
+ * Blocks    until the client's thread has let go of them; no network wait
+ * Threads   no other call on it may run, or come later
+ * Callback  no
+ * Since     0.1
+ */
 HAMI_PUBLIC hami_handshake *hami_handshake_free(hami_handshake *handshake);
+
+/* Counts of one node side since it was made. */
+struct hami_handshake_stats {
+    size_t size;
+    uint64_t begins;          /* calls of _begin and _begin_start */
+    uint64_t begun;           /* of these, ended with a job */
+    uint64_t without_fence;   /* of these, served by HAMi's rules: the lock had no lease of its own */
+    uint64_t fence_rose;      /* of these, the pod carries a lower fence than its lock */
+    uint64_t nobody;          /* ended LOST */
+    uint64_t several;         /* ended BUSY */
+    uint64_t held;            /* ended HELD */
+    uint64_t misfits;         /* ended LIMIT or PROTO */
+    uint64_t succeeded;       /* pods whose last devices were handed out */
+    uint64_t failed;          /* pods that phase failed was written onto */
+    uint64_t released;        /* locks removed */
+    uint64_t released_behind; /* of these, after the caller was told */
+    uint64_t given_up;        /* locks left to the takeover rules */
+    uint32_t behind;          /* gauge: jobs that go on behind */
+};
+#define HAMI_HANDSHAKE_STATS_INIT HAMI_SIZED(struct hami_handshake_stats)
+
+/*
+ * Reads counts and gauges.
+ * @ret      its size set; filled
+ * Returns   0, or INVAL
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_stats(hami_handshake *handshake, struct hami_handshake_stats *ret);
 
 /* Device ids of one container, as the kubelet's Allocate lists them. */
 struct hami_handshake_container {
@@ -370,15 +408,17 @@ typedef void (*hami_handshake_begun_fn)(void *data, int code, hami_handshake_job
  * @resource     resource name of the call
  * @containers   1 to 64, in the call's order; borrowed for the call
  * @callback     comes exactly once, on the client's thread, with a new job on code 0 (consume it by
- *               _finish or _fail), else:
- *           LOST - no pod can be the caller
+ *               _finish, _fail or _drop), else:
+ *           LOST - no pod can be the caller, or the only one has no devices left
  *           BUSY - several pods can be the caller
- *           HELD - the lock names another pod
+ *           HELD - the lock names another pod, can't be read, or lacks the lease that
+ *           HAMI_HANDSHAKE_REQUIRE_FENCE asks for
  *           LIMIT - the device string does not fit the call (count of devices)
- *           PROTO - the pod's device string is malformed
+ *           PROTO - the pod's device string is malformed, or the server's answer is
  *           ACCESS, NODE, TRANSPORT, TIMEDOUT, NOMEM, CLOSED
  *           In each case nothing was written to any pod.
- * Returns   0 - the callback will come; or INVAL, FORKED, NOMEM, CLOSED, LIMIT
+ * Returns   0 - the callback will come; or INVAL (also a resource without a vendor row), FORKED, NOMEM,
+ *           CLOSED
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes
@@ -419,18 +459,32 @@ HAMI_PUBLIC const struct hami_device *hami_handshake_device(const hami_handshake
 /*
  * The devices are handed out: erases them from the pod's string; after the last container writes
  * success with the fence (one patch) and frees the lock, guarded.
- * @job      consumed
- * Returns   0 - written (a doubtful release goes on behind); or:
- *           LOST - the pod is gone or another; its lock, if it still stood, was left to the takeover rules
- *           ACCESS, PROTO, IN_DOUBT, TRANSPORT, NOMEM, CLOSED - the pod was not written
+ * @job      consumed, whatever is answered
+ * Returns   0 - written (a doubtful release goes on behind, for at most a minute); or:
+ *           LOST - the pod is gone or another: its lock, if it still stood, was left to the takeover
+ *           rules; or its devices were rewritten meanwhile
+ *           ACCESS, PROTO, TRANSPORT, NOMEM, CLOSED - the pod was not written
+ *           IN_DOUBT - it may have been
  *           INVAL, FORKED
- * Blocks    until deadline_ns; the _start form never, its callback tells
+ *           Refuse the container on each of these. Unless the pod is gone or the client closed, phase
+ *           failed and the release go on behind, as with hami_handshake_fail().
+ * Blocks    until deadline_ns
  * Threads   one thread at a time per job
- * Callback  the _start form only
+ * Callback  no (INVAL: the job is then not consumed)
  * Since     0.1
  */
 HAMI_PUBLIC int hami_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
                                       struct hami_error *reterr);
+
+/*
+ * The same without waiting; the callback tells the end, on the client's thread.
+ * @callback required
+ * Returns   0 - the callback will come; or INVAL (not consumed), FORKED, CLOSED, NOMEM - it will not, the
+ *           job is consumed and nothing was written
+ * Blocks    never
+ * Callback  yes
+ * Since     0.1
+ */
 HAMI_PUBLIC int hami_handshake_finish_start(hami_handshake_job *job, uint64_t deadline_ns,
                                             hami_done_fn callback, void *data);
 
@@ -438,13 +492,25 @@ HAMI_PUBLIC int hami_handshake_finish_start(hami_handshake_job *job, uint64_t de
  * The devices can't be handed out: writes phase failed onto the pod and frees the lock, guarded. Codes
  * as hami_handshake_finish().
  * @job      consumed
- * @reason   for the log; NULL = none
+ * @reason   copied, for the log; NULL = none
  * Since     0.1
  */
 HAMI_PUBLIC int hami_handshake_fail(hami_handshake_job *job, const char *reason,
                                     uint64_t deadline_ns, struct hami_error *reterr);
 HAMI_PUBLIC int hami_handshake_fail_start(hami_handshake_job *job, const char *reason,
                                           uint64_t deadline_ns, hami_done_fn callback, void *data);
+
+/*
+ * Gives a job up and writes nothing: devices and lock stay the pod's, and the same question may be asked
+ * again. For a caller that does not know how its Allocate ended.
+ * @job      consumed; takes NULL
+ * Returns   NULL
+ * Blocks    never
+ * Threads   one thread at a time per job
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC hami_handshake_job *hami_handshake_drop(hami_handshake_job *job);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,9 @@
 /*
  * The life of a client, its clock, counts and log.
  *
- * Lock: client->mutex, to read the counts. A forked child must leave the parent's connections alone:
- * there only memory is given back, and libcurl's part of it is left lying.
+ * Lock: client->mutex, to read the counts. A forked child must leave the parent's
+ * connections alone: there only memory is given back, and libcurl's part of it is left
+ * lying.
  */
 #include "http_client.h"
 
@@ -23,14 +24,15 @@
 #define ANSWER_BYTES_DEFAULT (64u * 1024 * 1024)
 #define LOG_LINE_MAX 1024
 
-/* ---- clock ---------------------------------------------------------------------------------------- */
+/* ---- clock ---------------------------------------------------------------------- */
 
 uint64_t hami_kubernetes_now(void)
 {
     struct timespec now;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 * HAMI_INTERNAL_NANOSECONDS_PER_MS + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * 1000 * HAMI_INTERNAL_NANOSECONDS_PER_MS +
+           (uint64_t)now.tv_nsec;
 }
 
 uint64_t hami_kubernetes_in_ms(uint64_t ms)
@@ -43,7 +45,7 @@ uint64_t hami_kubernetes_in_ms(uint64_t ms)
     return now + ms * HAMI_INTERNAL_NANOSECONDS_PER_MS;
 }
 
-/* ---- odds and ends ---------------------------------------------------------------------------------- */
+/* ---- odds and ends -------------------------------------------------------------- */
 
 bool hami_internal_http_is_forked(const hami_kubernetes *client)
 {
@@ -82,12 +84,13 @@ void hami_internal_http_log(const hami_kubernetes *client, enum hami_log_level l
     client->log(client->log_data, level, line);
 }
 
-/* ---- making ------------------------------------------------------------------------------------------- */
+/* ---- making --------------------------------------------------------------------- */
 
 static unsigned char *make_fork_page(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *page =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED) {
         return NULL;
@@ -100,15 +103,16 @@ static unsigned char *make_fork_page(void)
     return page;
 }
 
-/* With tls-server-name the URL has that name, while the connection and the Host header keep the
- * server's own: libcurl knows no other way to send and check another name. */
+/* With tls-server-name the URL has that name, while the connection and the Host header
+ * keep the server's own: libcurl knows no other way to send and check another name. */
 static int set_addresses(hami_kubernetes *client)
 {
     const struct hami_internal_login *login = &client->login;
-    const char *host = login->tls_server_name != NULL ? login->tls_server_name : login->host;
+    const char *host =
+        login->tls_server_name != NULL ? login->tls_server_name : login->host;
 
-    if (asprintf(&client->base_url, "%s://%s:%s%s", login->is_plain ? "http" : "https", host,
-                 login->port, login->prefix) < 0) {
+    if (asprintf(&client->base_url, "%s://%s:%s%s", login->is_plain ? "http" : "https",
+                 host, login->port, login->prefix) < 0) {
         client->base_url = NULL;
         return HAMI_E_NOMEM;
     }
@@ -126,27 +130,34 @@ static int set_addresses(hami_kubernetes *client)
     return 0;
 }
 
-static int set_numbers(hami_kubernetes *client, const struct hami_kubernetes_config *config,
+static int set_numbers(hami_kubernetes *client,
+                       const struct hami_kubernetes_config *config,
                        struct hami_error *reterr)
 {
-    const char *agent = config->user_agent != NULL ? config->user_agent
-                                                   : "libhaminodelock/" HAMI_VERSION_STRING;
+    const char *agent = config->user_agent != NULL
+                            ? config->user_agent
+                            : "libhaminodelock/" HAMI_VERSION_STRING;
 
     if (config->flags & ~HAMI_KUBERNETES_INSECURE) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "flags has an unknown bit");
+        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                          "flags has an unknown bit");
     }
     if (config->in_flight_max > IN_FLIGHT_LIMIT) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "in_flight_max is above %u",
-                                          IN_FLIGHT_LIMIT);
+        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                          "in_flight_max is above %u", IN_FLIGHT_LIMIT);
     }
-    if (config->user_agent != NULL && !hami_internal_http_value_is_valid(config->user_agent)) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "user_agent can't stand in a header");
+    if (config->user_agent != NULL &&
+        !hami_internal_http_value_is_valid(config->user_agent)) {
+        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                          "user_agent can't stand in a header");
     }
-    client->in_flight_max = config->in_flight_max != 0 ? config->in_flight_max : IN_FLIGHT_DEFAULT;
-    client->request_timeout_ms = config->request_timeout_ms != 0 ? config->request_timeout_ms
-                                                                 : REQUEST_TIMEOUT_MS_DEFAULT;
-    client->answer_bytes_max = config->answer_bytes_max != 0 ? config->answer_bytes_max
-                                                             : ANSWER_BYTES_DEFAULT;
+    client->in_flight_max =
+        config->in_flight_max != 0 ? config->in_flight_max : IN_FLIGHT_DEFAULT;
+    client->request_timeout_ms = config->request_timeout_ms != 0
+                                     ? config->request_timeout_ms
+                                     : REQUEST_TIMEOUT_MS_DEFAULT;
+    client->answer_bytes_max =
+        config->answer_bytes_max != 0 ? config->answer_bytes_max : ANSWER_BYTES_DEFAULT;
     client->log = config->log;
     client->log_data = config->log_data;
     client->user_agent = strdup(agent);
@@ -179,8 +190,8 @@ static int set_machinery(hami_kubernetes *client, struct hami_error *reterr)
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
     (void)curl_multi_setopt(client->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
-    if (getrandom(&client->random, sizeof(client->random), 0) != sizeof(client->random)
-        || client->random == 0) {
+    if (getrandom(&client->random, sizeof(client->random), 0) != sizeof(client->random) ||
+        client->random == 0) {
         client->random = hami_kubernetes_now() | 1;
     }
     return 0;
@@ -214,23 +225,25 @@ static void log_start(const hami_kubernetes *client)
     hami_internal_http_log(client, HAMI_LOG_INFO, "Will use the API server %s by %s",
                            client->login.server, client->login.source);
     if (client->login.is_insecure) {
-        hami_internal_http_log(client, HAMI_LOG_WARNING,
-                               "Verifies no certificate of %s: whoever answers there gets the "
-                               "credentials. Give its CA instead",
-                               client->login.server);
+        hami_internal_http_log(
+            client, HAMI_LOG_WARNING,
+            "Verifies no certificate of %s: whoever answers there gets the "
+            "credentials. Give its CA instead",
+            client->login.server);
     }
 }
 
-int hami_kubernetes_new(const struct hami_kubernetes_config *config, hami_kubernetes **ret,
-                        struct hami_error *reterr)
+int hami_kubernetes_new(const struct hami_kubernetes_config *config,
+                        hami_kubernetes **ret, struct hami_error *reterr)
 {
     struct hami_kubernetes_config copy;
     hami_kubernetes *client;
     int code = hami_internal_support_copy_sized(&copy, sizeof(copy), config);
 
     if (code != 0 || ret == NULL) {
-        return hami_internal_support_fail(reterr, code != 0 ? code : HAMI_E_INVAL,
-                                          "The config or the place for the client is wrong");
+        return hami_internal_support_fail(
+            reterr, code != 0 ? code : HAMI_E_INVAL,
+            "The config or the place for the client is wrong");
     }
     client = calloc(1, sizeof(*client));
     if (client == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which login a config asks for: a server named outright, kubeconfig files, or the cluster that the
- * process runs in. No state, no lock.
+ * Which login a config asks for: a server named outright, kubeconfig files, or the
+ * cluster that the process runs in. No state, no lock.
  */
 #include "login.h"
 
@@ -17,7 +17,7 @@
 
 #define SERVICE_ACCOUNT_DIRECTORY "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* ---- the environment -------------------------------------------------------------------------------- */
+/* ---- the environment ------------------------------------------------------------ */
 
 static void fill(const char **field, const char *name)
 {
@@ -47,14 +47,15 @@ int hami_kubernetes_config_from_environment(struct hami_kubernetes_config *confi
     return hami_internal_support_give_sized(config, &copy, sizeof(copy));
 }
 
-/* ---- the server's URL --------------------------------------------------------------------------------- */
+/* ---- the server's URL ----------------------------------------------------------- */
 
 static bool is_loopback(const char *host)
 {
     struct in_addr address;
 
-    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0
-           || (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           (inet_pton(AF_INET, host, &address) == 1 &&
+            ntohl(address.s_addr) >> 24 == 127);
 }
 
 static bool has_part(CURLU *url, CURLUPart part)
@@ -89,21 +90,23 @@ static int take_parts(struct hami_internal_login *login, CURLU *url, const char 
     login->host = copy_part(url, CURLUPART_HOST, 0);
     login->port = copy_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
     login->prefix = copy_part(url, CURLUPART_PATH, 0);
-    if (scheme == NULL || login->host == NULL || login->port == NULL || login->prefix == NULL) {
+    if (scheme == NULL || login->host == NULL || login->port == NULL ||
+        login->prefix == NULL) {
         free(scheme);
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
     login->is_plain = strcmp(scheme, "http") == 0;
     free(scheme);
-    for (length = strlen(login->prefix); length > 0 && login->prefix[length - 1] == '/'; length--) {
+    for (length = strlen(login->prefix); length > 0 && login->prefix[length - 1] == '/';
+         length--) {
         login->prefix[length - 1] = '\0';
     }
     if (login->is_plain && !is_loopback(login->host)) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                          "%s: http:// is for loopback only; use https://", what);
+        return hami_internal_support_fail(
+            reterr, HAMI_E_INVAL, "%s: http:// is for loopback only; use https://", what);
     }
-    if (asprintf(&login->server, "%s://%s:%s%s", login->is_plain ? "http" : "https", login->host,
-                 login->port, login->prefix) < 0) {
+    if (asprintf(&login->server, "%s://%s:%s%s", login->is_plain ? "http" : "https",
+                 login->host, login->port, login->prefix) < 0) {
         login->server = NULL;
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
@@ -124,13 +127,14 @@ int hami_internal_login_set_server(struct hami_internal_login *login, const char
     if (url == NULL) {
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
-    if (curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK
-        || !has_part(url, CURLUPART_HOST)) {
+    if (curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK ||
+        !has_part(url, CURLUPART_HOST)) {
         code = hami_internal_support_fail(reterr, HAMI_E_INVAL, "%s is not a URL", what);
-    } else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)
-               || has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT)) {
+    } else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD) ||
+               has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT)) {
         code = hami_internal_support_fail(
-            reterr, HAMI_E_INVAL, "%s: a server has no user, password, query or fragment", what);
+            reterr, HAMI_E_INVAL, "%s: a server has no user, password, query or fragment",
+            what);
     } else {
         code = take_parts(login, url, what, reterr);
     }
@@ -138,7 +142,7 @@ int hami_internal_login_set_server(struct hami_internal_login *login, const char
     return code;
 }
 
-/* ---- the three ways ------------------------------------------------------------------------------------- */
+/* ---- the three ways ------------------------------------------------------------- */
 
 /* Copies a text that may be absent. Returns false if out of memory. */
 static bool copy_text(char **target, const char *text)
@@ -158,13 +162,15 @@ static int login_by_server(const struct hami_kubernetes_config *config,
     if (code != 0) {
         return code;
     }
-    if (!copy_text(&login->ca_file, config->ca_file) || !copy_text(&login->token, config->token)
-        || !copy_text(&login->token_file, config->token_file)
-        || !copy_text(&login->certificate_file, config->certificate_file)
-        || !copy_text(&login->key_file, config->key_file)) {
+    if (!copy_text(&login->ca_file, config->ca_file) ||
+        !copy_text(&login->token, config->token) ||
+        !copy_text(&login->token_file, config->token_file) ||
+        !copy_text(&login->certificate_file, config->certificate_file) ||
+        !copy_text(&login->key_file, config->key_file)) {
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
-    (void)snprintf(login->source, sizeof(login->source), "its address in the configuration");
+    (void)snprintf(login->source, sizeof(login->source),
+                   "its address in the configuration");
     return 0;
 }
 
@@ -174,16 +180,17 @@ static int login_in_cluster(const struct hami_kubernetes_config *config,
     const char *directory = config->service_account_directory != NULL
                                 ? config->service_account_directory
                                 : SERVICE_ACCOUNT_DIRECTORY;
-    bool is_bare_ipv6 = strchr(config->service_host, ':') != NULL && config->service_host[0] != '[';
+    bool is_bare_ipv6 =
+        strchr(config->service_host, ':') != NULL && config->service_host[0] != '[';
     char *url = NULL;
     int code;
 
     if (asprintf(&url, "https://%s%s%s:%s", is_bare_ipv6 ? "[" : "", config->service_host,
-                 is_bare_ipv6 ? "]" : "", config->service_port)
-        < 0) {
+                 is_bare_ipv6 ? "]" : "", config->service_port) < 0) {
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
-    code = hami_internal_login_set_server(login, url, "service_host and service_port", reterr);
+    code = hami_internal_login_set_server(login, url, "service_host and service_port",
+                                          reterr);
     free(url);
     if (code != 0) {
         return code;
@@ -196,7 +203,8 @@ static int login_in_cluster(const struct hami_kubernetes_config *config,
         login->token_file = NULL;
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
-    (void)snprintf(login->source, sizeof(login->source), "the service account in %s", directory);
+    (void)snprintf(login->source, sizeof(login->source), "the service account in %s",
+                   directory);
     return 0;
 }
 
@@ -220,8 +228,8 @@ static int default_kubeconfig(const struct hami_kubernetes_config *config, char 
     return 0;
 }
 
-static int choose(const struct hami_kubernetes_config *config, struct hami_internal_login *login,
-                  struct hami_error *reterr)
+static int choose(const struct hami_kubernetes_config *config,
+                  struct hami_internal_login *login, struct hami_error *reterr)
 {
     char *home = NULL;
     int code;
@@ -230,7 +238,8 @@ static int choose(const struct hami_kubernetes_config *config, struct hami_inter
         return login_by_server(config, login, reterr);
     }
     if (config->kubeconfig != NULL && config->kubeconfig[0] != '\0') {
-        return hami_internal_kubeconfig_login(config->kubeconfig, config->context, login, reterr);
+        return hami_internal_kubeconfig_login(config->kubeconfig, config->context, login,
+                                              reterr);
     }
     if (default_kubeconfig(config, &home) != 0) {
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
@@ -243,9 +252,9 @@ static int choose(const struct hami_kubernetes_config *config, struct hami_inter
     if (config->service_host != NULL && config->service_port != NULL) {
         return login_in_cluster(config, login, reterr);
     }
-    return hami_internal_support_fail(
-        reterr, HAMI_E_INVAL,
-        "No API server is known: give a server, a kubeconfig, or service_host and service_port");
+    return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                      "No API server is known: give a server, a "
+                                      "kubeconfig, or service_host and service_port");
 }
 
 int hami_internal_login_find(const struct hami_kubernetes_config *config,
@@ -256,7 +265,8 @@ int hami_internal_login_find(const struct hami_kubernetes_config *config,
     memset(ret, 0, sizeof(*ret));
     code = choose(config, ret, reterr);
     if (code == 0) {
-        ret->is_insecure = ret->is_insecure || (config->flags & HAMI_KUBERNETES_INSECURE) != 0;
+        ret->is_insecure =
+            ret->is_insecure || (config->flags & HAMI_KUBERNETES_INSECURE) != 0;
         code = hami_internal_login_check(ret, reterr);
     }
     if (code != 0) {

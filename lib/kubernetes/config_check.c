@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at a login's certificates, key and token before the first connection, so that a mistake is
- * named by its file or field and not by a TLS alert. No state, no lock.
+ * Looks at a login's certificates, key and token before the first connection, so that a
+ * mistake is named by its file or field and not by a TLS alert. No state, no lock.
  */
 #include "login.h"
 
@@ -13,7 +13,8 @@
 
 #include "support.h"
 
-/* PEM text, from the file if there is one. `text` must be freed as a secret where it is new. */
+/* PEM text, from the file if there is one. `text` must be freed as a secret where it is
+ * new. */
 struct pem {
     const char *what;
     const char *path; /* NULL = inline data */
@@ -33,8 +34,8 @@ static int open_pem(struct pem *pem, const char *path, const char *data, const c
     if (path == NULL) {
         return 0;
     }
-    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_FILE_MAX, what, &pem->read, &length,
-                                   reterr);
+    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_FILE_MAX, what, &pem->read,
+                                   &length, reterr);
     pem->text = pem->read;
     return code;
 }
@@ -129,18 +130,21 @@ static int check_pair(const struct pem *certificate_pem, const struct pem *key_p
     return code;
 }
 
-static int check_client(const struct hami_internal_login *login, struct hami_error *reterr)
+static int check_client(const struct hami_internal_login *login,
+                        struct hami_error *reterr)
 {
-    bool has_certificate = login->certificate_file != NULL || login->certificate_data != NULL;
+    bool has_certificate =
+        login->certificate_file != NULL || login->certificate_data != NULL;
     bool has_key = login->key_file != NULL || login->key_data != NULL;
     struct pem certificate = {0};
     struct pem key = {0};
     int code;
 
     if (has_certificate != has_key) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                          "A client certificate needs its key, and a key its "
-                                          "certificate: one of the two is missing");
+        return hami_internal_support_fail(
+            reterr, HAMI_E_INVAL,
+            "A client certificate needs its key, and a key its "
+            "certificate: one of the two is missing");
     }
     if (!has_certificate) {
         return 0;
@@ -158,7 +162,8 @@ static int check_client(const struct hami_internal_login *login, struct hami_err
     return code;
 }
 
-int hami_internal_login_check(struct hami_internal_login *login, struct hami_error *reterr)
+int hami_internal_login_check(struct hami_internal_login *login,
+                              struct hami_error *reterr)
 {
     int code;
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files and texts that a login is made of: bounded reading, base64, tokens. No state, no lock. What is
- * read may be a secret: buffers are overwritten before they are freed.
+ * Files and texts that a login is made of: bounded reading, base64, tokens. No state, no
+ * lock. What is read may be a secret: buffers are overwritten before they are freed.
  */
 #include "login.h"
 
@@ -21,8 +21,8 @@ static int fail_access(const char *path, const char *what, struct hami_error *re
 {
     int error = errno;
 
-    (void)hami_internal_support_fail(reterr, HAMI_E_ACCESS, "The %s %s can't be read: %s", what,
-                                     path, strerrordesc_np(error));
+    (void)hami_internal_support_fail(reterr, HAMI_E_ACCESS, "The %s %s can't be read: %s",
+                                     what, path, strerrordesc_np(error));
     if (reterr != NULL) {
         reterr->system = error;
     }
@@ -48,8 +48,8 @@ static ssize_t read_fully(int file, char *buffer, size_t size)
     return (ssize_t)length;
 }
 
-static int read_open_file(int file, const char *path, size_t limit, const char *what, char **ret,
-                          size_t *ret_length, struct hami_error *reterr)
+static int read_open_file(int file, const char *path, size_t limit, const char *what,
+                          char **ret, size_t *ret_length, struct hami_error *reterr)
 {
     struct stat status;
     char *buffer;
@@ -59,8 +59,8 @@ static int read_open_file(int file, const char *path, size_t limit, const char *
         return fail_access(path, what, reterr);
     }
     if (!S_ISREG(status.st_mode)) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "The %s %s is not a regular file",
-                                          what, path);
+        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                          "The %s %s is not a regular file", what, path);
     }
     buffer = malloc(limit + 2);
     if (buffer == NULL) {
@@ -77,10 +77,11 @@ static int read_open_file(int file, const char *path, size_t limit, const char *
 
         explicit_bzero(buffer, (size_t)length);
         free(buffer);
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                          too_large ? "The %s %s is larger than %zu bytes"
-                                                    : "The %s %s has a NUL character within %zu bytes",
-                                          what, path, limit);
+        return hami_internal_support_fail(
+            reterr, HAMI_E_INVAL,
+            too_large ? "The %s %s is larger than %zu bytes"
+                      : "The %s %s has a NUL character within %zu bytes",
+            what, path, limit);
     }
     *ret = buffer;
     *ret_length = (size_t)length;
@@ -118,10 +119,9 @@ int hami_internal_base64_decode(const char *text, char **ret, size_t *ret_length
     }
     EVP_DecodeInit(context);
     is_good = EVP_DecodeUpdate(context, (unsigned char *)decoded, &first,
-                               (const unsigned char *)text, (int)strlen(text))
-                  >= 0
-              && EVP_DecodeFinal(context, (unsigned char *)decoded + first, &second) == 1
-              && first + second > 0;
+                               (const unsigned char *)text, (int)strlen(text)) >= 0 &&
+              EVP_DecodeFinal(context, (unsigned char *)decoded + first, &second) == 1 &&
+              first + second > 0;
     EVP_ENCODE_CTX_free(context);
     if (!is_good) {
         explicit_bzero(decoded, size);

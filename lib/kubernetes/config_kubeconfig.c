@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig files, merged as kubectl does: of a scalar the first file that sets it counts, of a named
- * entry (cluster, user, context) the first file that has it, whole. Files of a list that do not exist
- * are left out. Relative paths are relative to the file that has them. No state, no lock.
+ * Kubeconfig files, merged as kubectl does: of a scalar the first file that sets it
+ * counts, of a named entry (cluster, user, context) the first file that has it, whole.
+ * Files of a list that do not exist are left out. Relative paths are relative to the file
+ * that has them. No state, no lock.
  *
- * What would change who we are and is not supported (exec, auth-provider, user and password,
- * impersonation) is an error: leaving it out would log in as somebody else, or not at all.
+ * What would change who we are and is not supported (exec, auth-provider, user and
+ * password, impersonation) is an error: leaving it out would log in as somebody else, or
+ * not at all.
  */
 #include "login.h"
 
@@ -38,12 +40,13 @@ struct found {
     const char *name;
 };
 
-/* ---- values ------------------------------------------------------------------------------------------ */
+/* ---- values --------------------------------------------------------------------- */
 
-static int fail_at(const struct kubeconfig *config, const char *path, yaml_node *node, int code,
-                   const char *what)
+static int fail_at(const struct kubeconfig *config, const char *path, yaml_node *node,
+                   int code, const char *what)
 {
-    return hami_internal_support_fail(config->reterr, code, "%s:%u: %s", path, node->line, what);
+    return hami_internal_support_fail(config->reterr, code, "%s:%u: %s", path, node->line,
+                                      what);
 }
 
 static int fail_memory(const struct kubeconfig *config)
@@ -52,8 +55,8 @@ static int fail_memory(const struct kubeconfig *config)
 }
 
 /* Copies a text member; stays NULL if it is absent or empty. */
-static int copy_member(const struct kubeconfig *config, const struct found *from, const char *key,
-                       char **ret)
+static int copy_member(const struct kubeconfig *config, const struct found *from,
+                       const char *key, char **ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -71,8 +74,8 @@ static int copy_member(const struct kubeconfig *config, const struct found *from
 }
 
 /* The same for a path: relative to the file. */
-static int copy_path(const struct kubeconfig *config, const struct found *from, const char *key,
-                     char **ret)
+static int copy_path(const struct kubeconfig *config, const struct found *from,
+                     const char *key, char **ret)
 {
     const char *slash = strrchr(from->path, '/');
     char *path = NULL;
@@ -94,14 +97,15 @@ static int copy_path(const struct kubeconfig *config, const struct found *from, 
 }
 
 /* The same for base64: PEM text comes out. */
-static int copy_data(const struct kubeconfig *config, const struct found *from, const char *key,
-                     char **ret)
+static int copy_data(const struct kubeconfig *config, const struct found *from,
+                     const char *key, char **ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
     size_t length = 0;
     int code;
 
-    if (node == NULL || (node->kind == HAMI_INTERNAL_YAML_SCALAR && node->text[0] == '\0')) {
+    if (node == NULL ||
+        (node->kind == HAMI_INTERNAL_YAML_SCALAR && node->text[0] == '\0')) {
         return 0;
     }
     if (node->kind != HAMI_INTERNAL_YAML_SCALAR) {
@@ -112,14 +116,16 @@ static int copy_data(const struct kubeconfig *config, const struct found *from, 
         return fail_memory(config);
     }
     if (code != 0 || strlen(*ret) != length) {
-        return fail_at(config, from->path, node, HAMI_E_INVAL, "is not the base64 of PEM text");
+        return fail_at(config, from->path, node, HAMI_E_INVAL,
+                       "is not the base64 of PEM text");
     }
     return 0;
 }
 
 /* Data counts before a file, as kubectl has it. */
-static int copy_pem(const struct kubeconfig *config, const struct found *from, const char *file_key,
-                    const char *data_key, char **ret_file, char **ret_data)
+static int copy_pem(const struct kubeconfig *config, const struct found *from,
+                    const char *file_key, const char *data_key, char **ret_file,
+                    char **ret_data)
 {
     int code = copy_data(config, from, data_key, ret_data);
 
@@ -129,8 +135,8 @@ static int copy_pem(const struct kubeconfig *config, const struct found *from, c
     return copy_path(config, from, file_key, ret_file);
 }
 
-static int read_bool(const struct kubeconfig *config, const struct found *from, const char *key,
-                     bool *ret)
+static int read_bool(const struct kubeconfig *config, const struct found *from,
+                     const char *key, bool *ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -145,10 +151,11 @@ static int read_bool(const struct kubeconfig *config, const struct found *from, 
     if (node->kind == HAMI_INTERNAL_YAML_SCALAR && strcasecmp(node->text, "false") == 0) {
         return 0;
     }
-    return fail_at(config, from->path, node, HAMI_E_INVAL, "true or false is expected here");
+    return fail_at(config, from->path, node, HAMI_E_INVAL,
+                   "true or false is expected here");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------- */
 
 static int check_list(const struct kubeconfig *config, const char *path, yaml_node *list,
                       const char *member)
@@ -165,15 +172,19 @@ static int check_list(const struct kubeconfig *config, const char *path, yaml_no
         yaml_node *value = hami_internal_yaml_member(entry->node, member);
 
         if (name == NULL || name->kind != HAMI_INTERNAL_YAML_SCALAR) {
-            return fail_at(config, path, entry->node, HAMI_E_INVAL, "an entry without a name");
+            return fail_at(config, path, entry->node, HAMI_E_INVAL,
+                           "an entry without a name");
         }
         if (value != NULL && value->kind != HAMI_INTERNAL_YAML_MAPPING) {
-            return fail_at(config, path, value, HAMI_E_INVAL, "a mapping is expected here");
+            return fail_at(config, path, value, HAMI_E_INVAL,
+                           "a mapping is expected here");
         }
         for (const struct hami_internal_yaml_entry *other = list->entries; other != entry;
              other = other->next) {
-            if (strcmp(hami_internal_yaml_member(other->node, "name")->text, name->text) == 0) {
-                return fail_at(config, path, name, HAMI_E_INVAL, "two entries have this name");
+            if (strcmp(hami_internal_yaml_member(other->node, "name")->text,
+                       name->text) == 0) {
+                return fail_at(config, path, name, HAMI_E_INVAL,
+                               "two entries have this name");
             }
         }
     }
@@ -188,14 +199,17 @@ static int check_file(const struct kubeconfig *config, const char *path, yaml_no
         return 0;
     }
     if (root->kind != HAMI_INTERNAL_YAML_MAPPING) {
-        return fail_at(config, path, root, HAMI_E_INVAL, "is no kubeconfig: a mapping is expected");
+        return fail_at(config, path, root, HAMI_E_INVAL,
+                       "is no kubeconfig: a mapping is expected");
     }
-    code = check_list(config, path, hami_internal_yaml_member(root, "clusters"), "cluster");
+    code =
+        check_list(config, path, hami_internal_yaml_member(root, "clusters"), "cluster");
     if (code == 0) {
         code = check_list(config, path, hami_internal_yaml_member(root, "users"), "user");
     }
     if (code == 0) {
-        code = check_list(config, path, hami_internal_yaml_member(root, "contexts"), "context");
+        code = check_list(config, path, hami_internal_yaml_member(root, "contexts"),
+                          "context");
     }
     return code;
 }
@@ -215,11 +229,12 @@ static int add_file(struct kubeconfig *config, char *path)
     if (config->count == FILES_MAX) {
         free(path);
         return hami_internal_support_fail(config->reterr, HAMI_E_INVAL,
-                                          "There are more than %u kubeconfig files", FILES_MAX);
+                                          "There are more than %u kubeconfig files",
+                                          FILES_MAX);
     }
     config->paths[config->count] = path;
-    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_FILE_MAX, "kubeconfig", &text, &length,
-                                   config->reterr);
+    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_FILE_MAX, "kubeconfig",
+                                   &text, &length, config->reterr);
     if (code == 0) {
         code = hami_internal_yaml_parse(text, length, path, &yaml, config->reterr);
     }
@@ -234,7 +249,8 @@ static int add_files(struct kubeconfig *config, const char *paths)
 
     while (code == 0 && paths != NULL) {
         const char *colon = strchr(paths, ':');
-        char *path = colon != NULL ? strndup(paths, (size_t)(colon - paths)) : strdup(paths);
+        char *path =
+            colon != NULL ? strndup(paths, (size_t)(colon - paths)) : strdup(paths);
 
         if (path == NULL) {
             return fail_memory(config);
@@ -253,16 +269,17 @@ static void free_files(struct kubeconfig *config)
     }
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------- */
+/* ---- entries -------------------------------------------------------------------- */
 
 /* The first entry of that name in any file's list. */
-static int find_entry(const struct kubeconfig *config, const char *list, const char *member,
-                      const char *name, struct found *ret)
+static int find_entry(const struct kubeconfig *config, const char *list,
+                      const char *member, const char *name, struct found *ret)
 {
     for (size_t i = 0; i < config->count; i++) {
         yaml_node *entries = hami_internal_yaml_member(config->files[i]->root, list);
 
-        for (const struct hami_internal_yaml_entry *entry = entries != NULL ? entries->entries : NULL;
+        for (const struct hami_internal_yaml_entry *entry =
+                 entries != NULL ? entries->entries : NULL;
              entry != NULL; entry = entry->next) {
             if (strcmp(hami_internal_yaml_member(entry->node, "name")->text, name) == 0) {
                 ret->node = hami_internal_yaml_member(entry->node, member);
@@ -272,29 +289,32 @@ static int find_entry(const struct kubeconfig *config, const char *list, const c
             }
         }
     }
-    return hami_internal_support_fail(config->reterr, HAMI_E_INVAL,
-                                      "%s: there is no %s named %s%s", config->paths[0], member, name,
-                                      config->count > 1 ? ", nor in the files after it" : "");
+    return hami_internal_support_fail(
+        config->reterr, HAMI_E_INVAL, "%s: there is no %s named %s%s", config->paths[0],
+        member, name, config->count > 1 ? ", nor in the files after it" : "");
 }
 
 static const char *current_context(const struct kubeconfig *config)
 {
     for (size_t i = 0; i < config->count; i++) {
-        yaml_node *node = hami_internal_yaml_member(config->files[i]->root, "current-context");
+        yaml_node *node =
+            hami_internal_yaml_member(config->files[i]->root, "current-context");
 
-        if (node != NULL && node->kind == HAMI_INTERNAL_YAML_SCALAR && node->text[0] != '\0') {
+        if (node != NULL && node->kind == HAMI_INTERNAL_YAML_SCALAR &&
+            node->text[0] != '\0') {
             return node->text;
         }
     }
     return NULL;
 }
 
-/* ---- from entries to a login ------------------------------------------------------------------------------ */
+/* ---- from entries to a login ---------------------------------------------------- */
 
 static int use_proxy(const struct kubeconfig *config, const struct found *cluster,
                      struct hami_internal_login *login)
 {
-    static const char *const schemes[] = {"http://", "https://", "socks5h://", "socks5://"};
+    static const char *const schemes[] = {"http://", "https://", "socks5h://",
+                                          "socks5://"};
     char *url = NULL;
     int code = copy_member(config, cluster, "proxy-url", &url);
 
@@ -306,7 +326,8 @@ static int use_proxy(const struct kubeconfig *config, const struct found *cluste
 
         if (strncmp(url, schemes[i], length) == 0 && url[length] != '\0') {
             /* As in kubectl the proxy resolves the name, which libcurl calls socks5h. */
-            code = asprintf(&login->proxy_url, "%s%s", i == 3 ? schemes[2] : schemes[i], url + length);
+            code = asprintf(&login->proxy_url, "%s%s", i == 3 ? schemes[2] : schemes[i],
+                            url + length);
             hami_internal_support_free_secret(url);
             if (code < 0) {
                 login->proxy_url = NULL;
@@ -316,8 +337,9 @@ static int use_proxy(const struct kubeconfig *config, const struct found *cluste
         }
     }
     hami_internal_support_free_secret(url);
-    return fail_at(config, cluster->path, hami_internal_yaml_member(cluster->node, "proxy-url"),
-                   HAMI_E_INVAL, "a proxy-url starts with http://, https:// or socks5://");
+    return fail_at(config, cluster->path,
+                   hami_internal_yaml_member(cluster->node, "proxy-url"), HAMI_E_INVAL,
+                   "a proxy-url starts with http://, https:// or socks5://");
 }
 
 /* What is sent and checked as the server's name: a DNS name, which goes into a URL. */
@@ -327,13 +349,14 @@ static int use_server_name(const struct kubeconfig *config, const struct found *
     int code = copy_member(config, cluster, "tls-server-name", &login->tls_server_name);
     const char *name = login->tls_server_name;
 
-    if (code == 0 && name != NULL
-        && (strlen(name) > 253
-            || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")]
-                   != '\0')) {
+    if (code == 0 && name != NULL &&
+        (strlen(name) > 253 ||
+         name[strspn(
+             name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")] !=
+             '\0')) {
         return fail_at(config, cluster->path,
-                       hami_internal_yaml_member(cluster->node, "tls-server-name"), HAMI_E_INVAL,
-                       "is not a host name");
+                       hami_internal_yaml_member(cluster->node, "tls-server-name"),
+                       HAMI_E_INVAL, "is not a host name");
     }
     return code;
 }
@@ -353,11 +376,12 @@ static int use_cluster(const struct kubeconfig *config, const struct found *clus
     (void)snprintf(what, sizeof(what), "%s:%u", cluster->path, server->line);
     code = hami_internal_login_set_server(login, server->text, what, config->reterr);
     if (code == 0) {
-        code = copy_pem(config, cluster, "certificate-authority", "certificate-authority-data",
-                        &login->ca_file, &login->ca_data);
+        code = copy_pem(config, cluster, "certificate-authority",
+                        "certificate-authority-data", &login->ca_file, &login->ca_data);
     }
     if (code == 0) {
-        code = read_bool(config, cluster, "insecure-skip-tls-verify", &login->is_insecure);
+        code =
+            read_bool(config, cluster, "insecure-skip-tls-verify", &login->is_insecure);
     }
     if (code == 0) {
         code = use_server_name(config, cluster, login);
@@ -372,12 +396,16 @@ static int refuse_unsupported(const struct kubeconfig *config, const struct foun
         const char *key;
         const char *advice;
     } refused[] = {
-        {"exec", "a credential plugin (exec) is not supported; use a token, a tokenFile or a client "
+        {"exec", "a credential plugin (exec) is not supported; use a token, a tokenFile "
+                 "or a client "
                  "certificate"},
-        {"auth-provider", "an auth-provider is not supported; use a token, a tokenFile or a client "
-                          "certificate"},
-        {"username", "user and password are not supported; use a token or a client certificate"},
-        {"password", "user and password are not supported; use a token or a client certificate"},
+        {"auth-provider",
+         "an auth-provider is not supported; use a token, a tokenFile or a client "
+         "certificate"},
+        {"username",
+         "user and password are not supported; use a token or a client certificate"},
+        {"password",
+         "user and password are not supported; use a token or a client certificate"},
         {"as", "impersonation is not supported; log in as the user itself"},
         {"as-uid", "impersonation is not supported; log in as the user itself"},
         {"as-groups", "impersonation is not supported; log in as the user itself"},
@@ -387,10 +415,11 @@ static int refuse_unsupported(const struct kubeconfig *config, const struct foun
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         yaml_node *node = hami_internal_yaml_member(user->node, refused[i].key);
 
-        if (node != NULL && (node->kind != HAMI_INTERNAL_YAML_SCALAR || node->text[0] != '\0')) {
-            return hami_internal_support_fail(config->reterr, HAMI_E_NOTSUP, "%s:%u: user %s: %s",
-                                              user->path, node->line, user->name,
-                                              refused[i].advice);
+        if (node != NULL &&
+            (node->kind != HAMI_INTERNAL_YAML_SCALAR || node->text[0] != '\0')) {
+            return hami_internal_support_fail(config->reterr, HAMI_E_NOTSUP,
+                                              "%s:%u: user %s: %s", user->path,
+                                              node->line, user->name, refused[i].advice);
         }
     }
     return 0;
@@ -436,7 +465,8 @@ static int use_context(const struct kubeconfig *config, const char *name,
     }
     if (code == 0 && cluster == NULL) {
         code = hami_internal_support_fail(config->reterr, HAMI_E_INVAL,
-                                          "%s: context %s names no cluster", context.path, name);
+                                          "%s: context %s names no cluster", context.path,
+                                          name);
     }
     if (code == 0) {
         code = find_entry(config, "clusters", "cluster", cluster, &entry);
@@ -460,21 +490,23 @@ static int use_context(const struct kubeconfig *config, const char *name,
 }
 
 int hami_internal_kubeconfig_login(const char *paths, const char *context,
-                                   struct hami_internal_login *ret, struct hami_error *reterr)
+                                   struct hami_internal_login *ret,
+                                   struct hami_error *reterr)
 {
     struct kubeconfig config = {.reterr = reterr};
     int code = add_files(&config, paths);
 
     if (code == 0 && config.count == 0) {
-        code = hami_internal_support_fail(reterr, HAMI_E_ACCESS,
-                                          "None of the kubeconfig files exists: %s", paths);
+        code = hami_internal_support_fail(
+            reterr, HAMI_E_ACCESS, "None of the kubeconfig files exists: %s", paths);
     }
     if (code == 0 && context == NULL) {
         context = current_context(&config);
         if (context == NULL) {
-            code = hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                              "%s has no current-context, and no context was asked for",
-                                              config.paths[0]);
+            code = hami_internal_support_fail(
+                reterr, HAMI_E_INVAL,
+                "%s has no current-context, and no context was asked for",
+                config.paths[0]);
         }
     }
     if (code == 0) {

@@ -3,11 +3,13 @@
 /*
  * The client's inside, shared by client.c and http_*.c only.
  *
- * Everything that a client works on is a job: a request, a stream or a timer. A job comes in through
- * the inbox, is taken by the client's thread, stands in the heap until it ends, and ends once.
+ * Everything that a client works on is a job: a request, a stream or a timer. A job comes
+ * in through the inbox, is taken by the client's thread, stands in the heap until it
+ * ends, and ends once.
  *
- * Lock: `mutex` guards what is marked (M); nothing is done under it but moving pointers and counting.
- * Marked (C): constant after hami_kubernetes_new(). All else belongs to the client's thread.
+ * Lock: `mutex` guards what is marked (M); nothing is done under it but moving pointers
+ * and counting. Marked (C): constant after hami_kubernetes_new(). All else belongs to the
+ * client's thread.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HTTP_CLIENT_H
 #define HAMI_INTERNAL_KUBERNETES_HTTP_CLIENT_H
@@ -22,8 +24,9 @@
 
 #define HAMI_INTERNAL_HTTP_WAITING_MAX 10000u
 #define HAMI_INTERNAL_HTTP_STREAMS_MAX 256u
-#define HAMI_INTERNAL_HTTP_HEADERS_MAX 65536u       /* bytes of all headers of one answer */
-#define HAMI_INTERNAL_HTTP_STREAM_BODY_MAX 65536u   /* bytes kept of a refused stream's body */
+#define HAMI_INTERNAL_HTTP_HEADERS_MAX 65536u /* bytes of all headers of one answer */
+#define HAMI_INTERNAL_HTTP_STREAM_BODY_MAX                                               \
+    65536u /* bytes kept of a refused stream's body */
 #define HAMI_INTERNAL_HTTP_PATH_MAX 8192u
 #define HAMI_INTERNAL_HTTP_HEADER_VALUE_MAX 1024u
 #define HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX (8u * 1024 * 1024)
@@ -36,11 +39,11 @@ enum hami_internal_http_kind {
 
 struct hami_internal_http_job {
     enum hami_internal_http_kind kind;
-    uint64_t due_ns;                                /* when the heap calls it */
+    uint64_t due_ns; /* when the heap calls it */
     size_t heap_index;
-    bool is_cancelled;                              /* (M) it stands in client->cancelled */
-    LIST_ENTRY(hami_internal_http_job) cancelled;   /* (M) */
-    TAILQ_ENTRY(hami_internal_http_job) entry;      /* inbox (M), then client->waiting */
+    bool is_cancelled;                            /* (M) it stands in client->cancelled */
+    LIST_ENTRY(hami_internal_http_job) cancelled; /* (M) */
+    TAILQ_ENTRY(hami_internal_http_job) entry;    /* inbox (M), then client->waiting */
 };
 TAILQ_HEAD(hami_internal_http_jobs, hami_internal_http_job);
 LIST_HEAD(hami_internal_http_job_list, hami_internal_http_job);
@@ -52,29 +55,34 @@ struct hami_internal_http_heap {
     size_t capacity;
 };
 
-/* A bearer token in the form that goes out. Counted, because transfers in flight keep the old one. */
+/* A bearer token in the form that goes out. Counted, because transfers in flight keep the
+ * old one. */
 struct hami_internal_http_credentials {
     unsigned references;
     char *header; /* "Authorization: Bearer ..."; secret */
 };
 
-/* One exchange in libcurl: a handle that is used again and again, and what came in by it. */
+/* One exchange in libcurl: a handle that is used again and again, and what came in by it.
+ */
 struct hami_internal_http_transfer {
     CURL *easy;
     hami_kubernetes *client;
     struct hami_internal_http_job *job;
-    LIST_ENTRY(hami_internal_http_transfer) entry;  /* in flight, or free */
+    LIST_ENTRY(hami_internal_http_transfer) entry; /* in flight, or free */
     struct hami_internal_http_credentials *credentials;
     struct curl_slist headers[5];
     char error[CURL_ERROR_SIZE];
     bool is_write;
     /* about the exchange under way */
-    unsigned sends;           /* how often libcurl came to the point of writing the request */
-    bool is_refused;          /* the server refused the last send unprocessed (HTTP/2) */
-    bool is_resend_stopped;   /* libcurl wanted to write it once more, which was not allowed */
+    unsigned sends;     /* how often libcurl came to the point of writing the request */
+    int local_port;     /* of the connection that it was sent on last; 0 = none */
+    uint32_t stream;    /* HTTP/2 stream of the last send; 0 = none */
+    bool is_exchanging; /* on that connection still */
+    bool is_refused;    /* the server said that it did not process the last send */
+    bool is_resend_stopped; /* libcurl wanted to write it once more, which was stopped */
     bool is_too_large;
     bool is_out_of_memory;
-    long connections;         /* of those that it opened: counted already */
+    long connections; /* of those that it opened: counted already */
     int status;
     size_t header_bytes;
     uint64_t server_time_us;
@@ -83,6 +91,13 @@ struct hami_internal_http_transfer {
     struct hami_internal_text body;
 };
 LIST_HEAD(hami_internal_http_transfers, hami_internal_http_transfer);
+
+/* A connection's server said that it processes no stream above this one. */
+#define HAMI_INTERNAL_HTTP_GOAWAYS_MAX 16
+struct hami_internal_http_goaway {
+    int local_port; /* of the connection; 0 = none */
+    uint32_t last_stream;
+};
 
 enum hami_internal_http_state {
     HAMI_INTERNAL_HTTP_WAITING = 0, /* for a place below in_flight_max */
@@ -94,21 +109,22 @@ struct hami_internal_http_request {
     struct hami_internal_http_job job;
     enum hami_internal_http_state state;
     enum hami_kubernetes_method method;
-    const char *url;             /* these point into `texts` */
+    const char *url; /* these point into `texts` */
     const char *accept_header;
     const char *content_header;
-    const char *body;            /* NULL = none */
+    const char *body; /* NULL = none */
     size_t body_length;
     hami_kubernetes_answered_fn callback;
     void *data;
     uint64_t deadline_ns;
     uint64_t wait_since_ns;
     uint64_t local_wait_ns;
-    uint64_t place_wait_ns;      /* of local_wait_ns: for a place */
-    bool is_counted;             /* in stats.requests */
-    bool is_doubtful;            /* an earlier try may have been carried out */
+    uint64_t place_wait_ns; /* of local_wait_ns: for a place */
+    bool is_counted;        /* in stats.requests */
+    bool is_doubtful;       /* an earlier try may have been carried out */
     bool maybe_resent;
-    bool was_unauthorized;       /* the one retry after 401 is used up */
+    unsigned unprocessed_count; /* sends that the server left out */
+    bool was_unauthorized;      /* the one retry after 401 is used up */
     struct hami_internal_http_transfer *transfer;
     char texts[];
 };
@@ -116,11 +132,11 @@ struct hami_internal_http_request {
 struct hami_internal_http_stream {
     struct hami_internal_http_job job;
     struct hami_internal_http_stream_options options;
-    const char *url;             /* these point into `texts` */
+    const char *url; /* these point into `texts` */
     const char *accept_header;
     uint64_t last_byte_ns;
     bool is_open;
-    bool is_silent;              /* cancelled: no more lines */
+    bool is_silent; /* cancelled: no more lines */
     struct hami_internal_text line;
     struct hami_internal_http_transfer *transfer;
     char texts[];
@@ -133,44 +149,49 @@ struct hami_internal_http_timer {
 };
 
 struct hami_kubernetes {
-    struct hami_internal_login login;               /* (C) */
-    char *base_url;                                 /* (C) scheme, host, port, prefix of each URL */
-    char *host_header;                              /* (C) NULL, or "Host: ..." beside tls-server-name */
-    char *user_agent;                               /* (C) */
-    struct curl_slist connect_to;                   /* (C) data NULL = not used */
-    uint32_t in_flight_max;                         /* (C) */
-    uint64_t request_timeout_ms;                    /* (C) */
-    uint64_t answer_bytes_max;                      /* (C) */
+    struct hami_internal_login login; /* (C) */
+    char *base_url;                   /* (C) scheme, host, port, prefix of each URL */
+    char *host_header;            /* (C) NULL, or "Host: ..." beside tls-server-name */
+    char *user_agent;             /* (C) */
+    struct curl_slist connect_to; /* (C) data NULL = not used */
+    uint32_t in_flight_max;       /* (C) */
+    uint64_t request_timeout_ms;  /* (C) */
+    uint64_t answer_bytes_max;    /* (C) */
     void (*log)(void *data, enum hami_log_level level, const char *line); /* (C) */
-    void *log_data;                                 /* (C) */
-    unsigned char *fork_page;                       /* (C) wiped in a forked child */
-    pthread_t thread;                               /* (C) */
+    void *log_data;                                                       /* (C) */
+    unsigned char *fork_page; /* (C) wiped in a forked child */
+    pthread_t thread;         /* (C) */
 
     pthread_mutex_t mutex;
-    struct hami_internal_http_jobs inbox;           /* (M) */
-    struct hami_internal_http_job_list cancelled;   /* (M) */
-    bool is_closing;                                /* (M) */
-    bool is_woken;                                  /* (M) the thread will look at the inbox by itself */
-    uint32_t stream_count;                          /* (M) */
-    struct hami_kubernetes_stats stats;             /* (M) gauges included */
+    struct hami_internal_http_jobs inbox;         /* (M) */
+    struct hami_internal_http_job_list cancelled; /* (M) */
+    bool is_closing;                              /* (M) */
+    bool is_woken;         /* (M) the thread will look at the inbox by itself */
+    uint32_t stream_count; /* (M) */
+    struct hami_kubernetes_stats stats; /* (M) gauges included */
 
-    CURLM *multi;                                   /* others may wake it only */
+    CURLM *multi; /* others may wake it only */
     struct hami_internal_http_heap heap;
-    struct hami_internal_http_jobs waiting;         /* requests, oldest first */
+    struct hami_internal_http_jobs waiting; /* requests, oldest first */
     struct hami_internal_http_transfers in_flight;
     struct hami_internal_http_transfers free_transfers;
-    uint32_t in_flight_count;                       /* requests only */
+    uint32_t in_flight_count; /* requests only */
     uint32_t free_count;
     struct hami_internal_http_credentials *credentials; /* NULL = no token */
     uint64_t token_looked_ns;
-    struct { uint64_t device, inode, size, seconds, nanoseconds; } token_stamp;
-    bool is_token_bad;                              /* said in the log */
+    struct {
+        uint64_t device, inode, size, seconds, nanoseconds;
+    } token_stamp;
+    bool is_token_bad; /* said in the log */
+    struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
+    unsigned next_goaway;
     uint64_t random;
 };
 
-/* ---- http_heap.c ------------------------------------------------------------------------------ */
+/* ---- http_heap.c ---------------------------------------------------------------- */
 
-/* Makes room for one more job, so that a push can't fail. Returns false if out of memory. */
+/* Makes room for one more job, so that a push can't fail. Returns false if out of memory.
+ */
 bool hami_internal_http_heap_reserve(struct hami_internal_http_heap *heap);
 void hami_internal_http_heap_push(struct hami_internal_http_heap *heap,
                                   struct hami_internal_http_job *job);
@@ -180,28 +201,36 @@ void hami_internal_http_heap_remove(struct hami_internal_http_heap *heap,
 void hami_internal_http_heap_move(struct hami_internal_http_heap *heap,
                                   struct hami_internal_http_job *job, uint64_t due_ns);
 /* The job that is due first; NULL if empty. */
-struct hami_internal_http_job *hami_internal_http_heap_first(
-    const struct hami_internal_http_heap *heap);
+struct hami_internal_http_job *
+hami_internal_http_heap_first(const struct hami_internal_http_heap *heap);
 
-/* ---- http_job.c: in and out -------------------------------------------------------------------- */
+/* ---- http_job.c: in and out ----------------------------------------------------- */
 
-/* Puts a new job into the inbox, or says why not; wakes the thread. Returns 0, FORKED, CLOSED, LIMIT. */
-int hami_internal_http_job_enter(hami_kubernetes *client, struct hami_internal_http_job *job);
-void hami_internal_http_job_cancel(hami_kubernetes *client, struct hami_internal_http_job *job);
+/* Puts a new job into the inbox, or says why not; wakes the thread. Returns 0, FORKED,
+ * CLOSED, LIMIT. */
+int hami_internal_http_job_enter(hami_kubernetes *client,
+                                 struct hami_internal_http_job *job);
+void hami_internal_http_job_cancel(hami_kubernetes *client,
+                                   struct hami_internal_http_job *job);
 /* The last step of a job's end, after its callback: forgets it and frees its memory. */
-void hami_internal_http_job_free(hami_kubernetes *client, struct hami_internal_http_job *job);
+void hami_internal_http_job_free(hami_kubernetes *client,
+                                 struct hami_internal_http_job *job);
 
-/* ---- http_request.c, http_stream.c, http_timer.c: what the thread does with each kind ------------ */
+/* ---- http_request.c, http_stream.c, http_timer.c: what the thread does with each kind
+ */
 
 /* Taken from the inbox; stands in the heap already. */
 void hami_internal_http_request_enter(hami_kubernetes *client,
-                                      struct hami_internal_http_request *request, uint64_t now);
+                                      struct hami_internal_http_request *request,
+                                      uint64_t now);
 /* Its time in the heap has come: deadline, or end of a Retry-After. */
 void hami_internal_http_request_due(hami_kubernetes *client,
-                                    struct hami_internal_http_request *request, uint64_t now);
+                                    struct hami_internal_http_request *request,
+                                    uint64_t now);
 /* libcurl is done with its transfer. */
 void hami_internal_http_request_done(hami_kubernetes *client,
-                                     struct hami_internal_http_request *request, CURLcode result);
+                                     struct hami_internal_http_request *request,
+                                     CURLcode result);
 /* Ended from here: HAMI_E_CANCELED or HAMI_E_CLOSED. */
 void hami_internal_http_request_end(hami_kubernetes *client,
                                     struct hami_internal_http_request *request, int code);
@@ -209,22 +238,26 @@ void hami_internal_http_request_end(hami_kubernetes *client,
 void hami_internal_http_request_pump(hami_kubernetes *client);
 
 void hami_internal_http_stream_enter(hami_kubernetes *client,
-                                     struct hami_internal_http_stream *stream, uint64_t now);
+                                     struct hami_internal_http_stream *stream,
+                                     uint64_t now);
 void hami_internal_http_stream_due(hami_kubernetes *client,
-                                   struct hami_internal_http_stream *stream, uint64_t now);
+                                   struct hami_internal_http_stream *stream,
+                                   uint64_t now);
 void hami_internal_http_stream_done(hami_kubernetes *client,
-                                    struct hami_internal_http_stream *stream, CURLcode result);
+                                    struct hami_internal_http_stream *stream,
+                                    CURLcode result);
 void hami_internal_http_stream_end(hami_kubernetes *client,
                                    struct hami_internal_http_stream *stream, int code);
-/* A line's bytes, and the end of the headers, from the transfer's callbacks. False ends the transfer. */
-bool hami_internal_http_stream_receive(struct hami_internal_http_stream *stream, const char *bytes,
-                                       size_t length);
+/* A line's bytes, and the end of the headers, from the transfer's callbacks. False ends
+ * the transfer. */
+bool hami_internal_http_stream_receive(struct hami_internal_http_stream *stream,
+                                       const char *bytes, size_t length);
 void hami_internal_http_stream_opened(struct hami_internal_http_stream *stream);
 
-void hami_internal_http_timer_end(hami_kubernetes *client, struct hami_internal_http_timer *timer,
-                                  int code);
+void hami_internal_http_timer_end(hami_kubernetes *client,
+                                  struct hami_internal_http_timer *timer, int code);
 
-/* ---- http_transfer.c --------------------------------------------------------------------------- */
+/* ---- http_transfer.c ------------------------------------------------------------ */
 
 struct hami_internal_http_exchange {
     enum hami_kubernetes_method method;
@@ -239,38 +272,59 @@ struct hami_internal_http_exchange {
  * Hands an exchange to libcurl. Texts are borrowed until the transfer is given back.
  * Returns 0, NOMEM, ACCESS (no token could be read)
  */
-int hami_internal_http_transfer_start(hami_kubernetes *client, struct hami_internal_http_job *job,
+int hami_internal_http_transfer_start(hami_kubernetes *client,
+                                      struct hami_internal_http_job *job,
                                       const struct hami_internal_http_exchange *exchange,
                                       struct hami_internal_http_transfer **ret);
-/* Takes it out of libcurl (an exchange under way is broken off); what came in can still be read. */
+/* Takes it out of libcurl (an exchange under way is broken off); what came in can still
+ * be read. */
 void hami_internal_http_transfer_stop(struct hami_internal_http_transfer *transfer);
 /* Gives it back to the pool. */
 void hami_internal_http_transfer_free(struct hami_internal_http_transfer *transfer);
 /* Closes a pooled or stopped handle for good. */
 void hami_internal_http_transfer_destroy(struct hami_internal_http_transfer *transfer);
 
-/* ---- http_options.c ---------------------------------------------------------------------------- */
+/* ---- http_delivery.c ------------------------------------------------------------ */
 
-/* Sets what never changes on a new handle: TLS, proxy, protocols, sockets. Returns false on failure. */
+/* libcurl's CURLOPT_PREREQFUNCTION: asked before each send of a request. data: the
+ * transfer. */
+int hami_internal_http_delivery_before_send(void *data, char *remote_address,
+                                            char *local_address, int remote_port,
+                                            int local_port);
+/* libcurl's CURLOPT_DEBUGFUNCTION. */
+int hami_internal_http_delivery_debug(CURL *easy, curl_infotype type, char *bytes,
+                                      size_t length, void *data);
+/* True if the request may have been processed: it was sent, and the server did not say
+ * that it was left out. */
+bool hami_internal_http_delivery_is_doubtful(
+    const struct hami_internal_http_transfer *transfer);
+
+/* ---- http_options.c ------------------------------------------------------------- */
+
+/* Sets what never changes on a new handle: TLS, proxy, protocols, sockets. Returns false
+ * on failure. */
 bool hami_internal_http_options_set(const hami_kubernetes *client, CURL *easy);
 
-/* ---- http_credentials.c ------------------------------------------------------------------------ */
+/* ---- http_credentials.c --------------------------------------------------------- */
 
 /* First read, at _new. Returns 0, ACCESS, INVAL, NOMEM. */
-int hami_internal_http_credentials_open(hami_kubernetes *client, struct hami_error *reterr);
+int hami_internal_http_credentials_open(hami_kubernetes *client,
+                                        struct hami_error *reterr);
 /* Looks whether the token's file has changed: at most once a second, or at once. */
 void hami_internal_http_credentials_look(hami_kubernetes *client, bool at_once);
-struct hami_internal_http_credentials *hami_internal_http_credentials_get(hami_kubernetes *client);
-void hami_internal_http_credentials_free(struct hami_internal_http_credentials *credentials);
+struct hami_internal_http_credentials *
+hami_internal_http_credentials_get(hami_kubernetes *client);
+void hami_internal_http_credentials_free(
+    struct hami_internal_http_credentials *credentials);
 
-/* ---- request.c --------------------------------------------------------------------------------- */
+/* ---- request.c ------------------------------------------------------------------ */
 
 /* From "/" on, printable ASCII without blanks and '#', bounded. */
 bool hami_internal_http_path_is_valid(const char *path);
 /* Can stand in a header: printable ASCII, bounded, not empty. */
 bool hami_internal_http_value_is_valid(const char *value);
 
-/* ---- http_loop.c ------------------------------------------------------------------------------- */
+/* ---- http_loop.c ---------------------------------------------------------------- */
 
 int hami_internal_http_loop_start(hami_kubernetes *client, struct hami_error *reterr);
 void hami_internal_http_loop_stop(hami_kubernetes *client);

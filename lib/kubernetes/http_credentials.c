@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bearer token: read again when its file changes, at most once a second, or at once after a 401.
- * Transfers in flight keep the token that they went out with. A file that can't be read for a moment
- * (it is being replaced) leaves the last good token in use. On the client's thread, but for _open,
- * which runs before there is one; no lock.
+ * The bearer token: read again when its file changes, at most once a second, or at once
+ * after a 401. Transfers in flight keep the token that they went out with. A file that
+ * can't be read for a moment (it is being replaced) leaves the last good token in use. On
+ * the client's thread, but for _open, which runs before there is one; no lock.
  */
 #include "http_client.h"
 
@@ -34,7 +34,8 @@ static struct hami_internal_http_credentials *make_credentials(const char *token
     return credentials;
 }
 
-struct hami_internal_http_credentials *hami_internal_http_credentials_get(hami_kubernetes *client)
+struct hami_internal_http_credentials *
+hami_internal_http_credentials_get(hami_kubernetes *client)
 {
     if (client->credentials != NULL) {
         client->credentials->references++;
@@ -42,7 +43,8 @@ struct hami_internal_http_credentials *hami_internal_http_credentials_get(hami_k
     return client->credentials;
 }
 
-void hami_internal_http_credentials_free(struct hami_internal_http_credentials *credentials)
+void hami_internal_http_credentials_free(
+    struct hami_internal_http_credentials *credentials)
 {
     if (credentials != NULL && --credentials->references == 0) {
         hami_internal_support_free_secret(credentials->header);
@@ -58,7 +60,8 @@ static int use_token(hami_kubernetes *client, const char *token)
     if (fresh == NULL) {
         return HAMI_E_NOMEM;
     }
-    if (client->credentials != NULL && strcmp(client->credentials->header, fresh->header) == 0) {
+    if (client->credentials != NULL &&
+        strcmp(client->credentials->header, fresh->header) == 0) {
         hami_internal_http_credentials_free(fresh);
         return 0;
     }
@@ -74,8 +77,8 @@ static int read_token(hami_kubernetes *client, struct hami_error *reterr)
     size_t length = 0;
     int code;
 
-    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_TOKEN_MAX, "token file", &token,
-                                   &length, reterr);
+    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_TOKEN_MAX, "token file",
+                                   &token, &length, reterr);
     if (code != 0) {
         return code;
     }
@@ -98,11 +101,11 @@ static bool has_changed(hami_kubernetes *client)
     if (stat(client->login.token_file, &status) != 0) {
         return true;
     }
-    same = client->token_stamp.device == (uint64_t)status.st_dev
-           && client->token_stamp.inode == (uint64_t)status.st_ino
-           && client->token_stamp.size == (uint64_t)status.st_size
-           && client->token_stamp.seconds == (uint64_t)status.st_mtim.tv_sec
-           && client->token_stamp.nanoseconds == (uint64_t)status.st_mtim.tv_nsec;
+    same = client->token_stamp.device == (uint64_t)status.st_dev &&
+           client->token_stamp.inode == (uint64_t)status.st_ino &&
+           client->token_stamp.size == (uint64_t)status.st_size &&
+           client->token_stamp.seconds == (uint64_t)status.st_mtim.tv_sec &&
+           client->token_stamp.nanoseconds == (uint64_t)status.st_mtim.tv_nsec;
     client->token_stamp.device = (uint64_t)status.st_dev;
     client->token_stamp.inode = (uint64_t)status.st_ino;
     client->token_stamp.size = (uint64_t)status.st_size;
@@ -111,7 +114,8 @@ static bool has_changed(hami_kubernetes *client)
     return !same;
 }
 
-int hami_internal_http_credentials_open(hami_kubernetes *client, struct hami_error *reterr)
+int hami_internal_http_credentials_open(hami_kubernetes *client,
+                                        struct hami_error *reterr)
 {
     struct hami_error error = HAMI_ERROR_INIT;
     int code = 0;
@@ -153,8 +157,9 @@ void hami_internal_http_credentials_look(hami_kubernetes *client, bool at_once)
     }
     if (!client->is_token_bad) {
         client->is_token_bad = true;
-        hami_internal_http_log(client, HAMI_LOG_WARNING,
-                               "Kept the last token in use until its file can be read again: %s",
-                               error.text);
+        hami_internal_http_log(
+            client, HAMI_LOG_WARNING,
+            "Kept the last token in use until its file can be read again: %s",
+            error.text);
     }
 }

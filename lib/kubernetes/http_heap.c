@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's jobs by due time: a binary heap whose jobs know their place, so that any of them can
- * be moved or taken out in logarithmic time. No lock: it belongs to the client's thread.
+ * The client's jobs by due time: a binary heap whose jobs know their place, so that any
+ * of them can be moved or taken out in logarithmic time. No lock: it belongs to the
+ * client's thread.
  *
  * Invariant: no job is due before its parent; jobs[i]->heap_index == i.
  */
@@ -29,14 +30,15 @@ bool hami_internal_http_heap_reserve(struct hami_internal_http_heap *heap)
     return true;
 }
 
-static void place(struct hami_internal_http_heap *heap, struct hami_internal_http_job *job,
-                  size_t index)
+static void place(struct hami_internal_http_heap *heap,
+                  struct hami_internal_http_job *job, size_t index)
 {
     heap->jobs[index] = job;
     job->heap_index = index;
 }
 
-static void sift_up(struct hami_internal_http_heap *heap, struct hami_internal_http_job *job)
+static void sift_up(struct hami_internal_http_heap *heap,
+                    struct hami_internal_http_job *job)
 {
     size_t index = job->heap_index;
 
@@ -47,15 +49,16 @@ static void sift_up(struct hami_internal_http_heap *heap, struct hami_internal_h
     place(heap, job, index);
 }
 
-static void sift_down(struct hami_internal_http_heap *heap, struct hami_internal_http_job *job)
+static void sift_down(struct hami_internal_http_heap *heap,
+                      struct hami_internal_http_job *job)
 {
     size_t index = job->heap_index;
 
     while (index * 2 + 1 < heap->count) {
         size_t child = index * 2 + 1;
 
-        if (child + 1 < heap->count
-            && heap->jobs[child + 1]->due_ns < heap->jobs[child]->due_ns) {
+        if (child + 1 < heap->count &&
+            heap->jobs[child + 1]->due_ns < heap->jobs[child]->due_ns) {
             child++;
         }
         if (heap->jobs[child]->due_ns >= job->due_ns) {

@@ -1,18 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs: how they get onto the client's thread, are cancelled from anywhere, and are forgotten.
+ * Jobs: how they get onto the client's thread, are cancelled from anywhere, and are
+ * forgotten.
  *
- * Lock: client->mutex, for a few pointers and counters each time. A cancel only marks its job: ending
- * it is the thread's business, so that a job can't end twice. A job that was cancelled stays in
- * client->cancelled until its memory goes, which is after its callback: a cancel that comes before
- * the callback was entered always finds valid memory.
+ * Lock: client->mutex, for a few pointers and counters each time. A cancel only marks its
+ * job: ending it is the thread's business, so that a job can't end twice. A job that was
+ * cancelled stays in client->cancelled until its memory goes, which is after its
+ * callback: a cancel that comes before the callback was entered always finds valid
+ * memory.
  */
 #include "http_client.h"
 
 #include <stdlib.h>
 
-/* With the mutex held: does the thread have to be woken? Its own work it finds by itself. */
+/* With the mutex held: does the thread have to be woken? Its own work it finds by itself.
+ */
 static bool wants_wakeup(hami_kubernetes *client)
 {
     if (client->is_woken) {
@@ -42,7 +45,8 @@ static int admit(hami_kubernetes *client, const struct hami_internal_http_job *j
     return 0;
 }
 
-int hami_internal_http_job_enter(hami_kubernetes *client, struct hami_internal_http_job *job)
+int hami_internal_http_job_enter(hami_kubernetes *client,
+                                 struct hami_internal_http_job *job)
 {
     bool wake = false;
     int code;
@@ -63,7 +67,8 @@ int hami_internal_http_job_enter(hami_kubernetes *client, struct hami_internal_h
     return code;
 }
 
-void hami_internal_http_job_cancel(hami_kubernetes *client, struct hami_internal_http_job *job)
+void hami_internal_http_job_cancel(hami_kubernetes *client,
+                                   struct hami_internal_http_job *job)
 {
     bool wake = false;
 
@@ -82,7 +87,8 @@ void hami_internal_http_job_cancel(hami_kubernetes *client, struct hami_internal
     }
 }
 
-void hami_internal_http_job_free(hami_kubernetes *client, struct hami_internal_http_job *job)
+void hami_internal_http_job_free(hami_kubernetes *client,
+                                 struct hami_internal_http_job *job)
 {
     pthread_mutex_lock(&client->mutex);
     if (job->is_cancelled) {

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's thread: takes jobs from the inbox, ends those that are cancelled or due, hands the rest
- * to libcurl, tells what libcurl is done with, and sleeps when nothing is left to do.
+ * The client's thread: takes jobs from the inbox, ends those that are cancelled or due,
+ * hands the rest to libcurl, tells what libcurl is done with, and sleeps when nothing is
+ * left to do.
  *
- * Lock: client->mutex, while the inbox is emptied and when the thread decides to sleep. Callbacks run
- * with no lock held; what they start is taken in the next turn, before the thread sleeps.
+ * Lock: client->mutex, while the inbox is emptied and when the thread decides to sleep.
+ * Callbacks run with no lock held; what they start is taken in the next turn, before the
+ * thread sleeps.
  */
 #include "http_client.h"
 
@@ -21,19 +23,23 @@ static void end_job(hami_kubernetes *client, struct hami_internal_http_job *job,
 {
     switch (job->kind) {
     case HAMI_INTERNAL_HTTP_REQUEST:
-        hami_internal_http_request_end(client, (struct hami_internal_http_request *)job, code);
+        hami_internal_http_request_end(client, (struct hami_internal_http_request *)job,
+                                       code);
         break;
     case HAMI_INTERNAL_HTTP_STREAM:
-        hami_internal_http_stream_end(client, (struct hami_internal_http_stream *)job, code);
+        hami_internal_http_stream_end(client, (struct hami_internal_http_stream *)job,
+                                      code);
         break;
     case HAMI_INTERNAL_HTTP_TIMER:
-        hami_internal_http_timer_end(client, (struct hami_internal_http_timer *)job, code);
+        hami_internal_http_timer_end(client, (struct hami_internal_http_timer *)job,
+                                     code);
         break;
     }
 }
 
 /* A job that has just come in: into the heap, and on to its kind. */
-static void enter_job(hami_kubernetes *client, struct hami_internal_http_job *job, uint64_t now)
+static void enter_job(hami_kubernetes *client, struct hami_internal_http_job *job,
+                      uint64_t now)
 {
     bool has_room = hami_internal_http_heap_reserve(&client->heap);
 
@@ -41,7 +47,8 @@ static void enter_job(hami_kubernetes *client, struct hami_internal_http_job *jo
         hami_internal_http_heap_push(&client->heap, job);
     }
     if (job->kind == HAMI_INTERNAL_HTTP_REQUEST) {
-        hami_internal_http_request_enter(client, (struct hami_internal_http_request *)job, now);
+        hami_internal_http_request_enter(client, (struct hami_internal_http_request *)job,
+                                         now);
     }
     if (!has_room) {
         job->heap_index = SIZE_MAX;
@@ -49,7 +56,8 @@ static void enter_job(hami_kubernetes *client, struct hami_internal_http_job *jo
         return;
     }
     if (job->kind == HAMI_INTERNAL_HTTP_STREAM) {
-        hami_internal_http_stream_enter(client, (struct hami_internal_http_stream *)job, now);
+        hami_internal_http_stream_enter(client, (struct hami_internal_http_stream *)job,
+                                        now);
     }
 }
 
@@ -68,13 +76,15 @@ static void take_inbox(hami_kubernetes *client)
     }
 }
 
-/* A cancelled job that the thread has taken already; NULL if none. Its end takes it off the list. */
+/* A cancelled job that the thread has taken already; NULL if none. Its end takes it off
+ * the list. */
 static struct hami_internal_http_job *next_cancelled(hami_kubernetes *client)
 {
     struct hami_internal_http_job *job;
 
     pthread_mutex_lock(&client->mutex);
-    LIST_FOREACH(job, &client->cancelled, cancelled) {
+    LIST_FOREACH(job, &client->cancelled, cancelled)
+    {
         if (job->heap_index != SIZE_MAX) {
             break;
         }
@@ -97,16 +107,20 @@ static void do_due(hami_kubernetes *client)
     struct hami_internal_http_job *job;
     uint64_t now = hami_kubernetes_now();
 
-    while ((job = hami_internal_http_heap_first(&client->heap)) != NULL && job->due_ns <= now) {
+    while ((job = hami_internal_http_heap_first(&client->heap)) != NULL &&
+           job->due_ns <= now) {
         switch (job->kind) {
         case HAMI_INTERNAL_HTTP_REQUEST:
-            hami_internal_http_request_due(client, (struct hami_internal_http_request *)job, now);
+            hami_internal_http_request_due(client,
+                                           (struct hami_internal_http_request *)job, now);
             break;
         case HAMI_INTERNAL_HTTP_STREAM:
-            hami_internal_http_stream_due(client, (struct hami_internal_http_stream *)job, now);
+            hami_internal_http_stream_due(client, (struct hami_internal_http_stream *)job,
+                                          now);
             break;
         case HAMI_INTERNAL_HTTP_TIMER:
-            hami_internal_http_timer_end(client, (struct hami_internal_http_timer *)job, 0);
+            hami_internal_http_timer_end(client, (struct hami_internal_http_timer *)job,
+                                         0);
             break;
         }
     }
@@ -124,7 +138,8 @@ static void tell_done(hami_kubernetes *client)
         if (message->msg != CURLMSG_DONE) {
             continue;
         }
-        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                                (char **)&transfer);
         if (transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM) {
             hami_internal_http_stream_done(
                 client, (struct hami_internal_http_stream *)transfer->job, result);
@@ -142,19 +157,21 @@ static bool may_sleep(hami_kubernetes *client, bool *ret_closing)
 
     pthread_mutex_lock(&client->mutex);
     *ret_closing = client->is_closing;
-    idle = TAILQ_EMPTY(&client->inbox) && LIST_EMPTY(&client->cancelled) && !client->is_closing;
+    idle = TAILQ_EMPTY(&client->inbox) && LIST_EMPTY(&client->cancelled) &&
+           !client->is_closing;
     if (idle) {
         client->is_woken = false;
     }
     pthread_mutex_unlock(&client->mutex);
-    return idle
-           && (TAILQ_EMPTY(&client->waiting) || client->in_flight_count >= client->in_flight_max);
+    return idle && (TAILQ_EMPTY(&client->waiting) ||
+                    client->in_flight_count >= client->in_flight_max);
 }
 
 /* Milliseconds until the first job is due, rounded up. */
 static int poll_ms(const hami_kubernetes *client)
 {
-    const struct hami_internal_http_job *job = hami_internal_http_heap_first(&client->heap);
+    const struct hami_internal_http_job *job =
+        hami_internal_http_heap_first(&client->heap);
     uint64_t now = hami_kubernetes_now();
     uint64_t ms;
 
@@ -180,7 +197,8 @@ static void turn(hami_kubernetes *client)
     tell_done(client);
 }
 
-/* Nothing comes in any more: what is left ends with CLOSED. Callbacks may still try to start things. */
+/* Nothing comes in any more: what is left ends with CLOSED. Callbacks may still try to
+ * start things. */
 static void close_all(hami_kubernetes *client)
 {
     struct hami_internal_http_transfer *transfer;
@@ -224,8 +242,8 @@ int hami_internal_http_loop_start(hami_kubernetes *client, struct hami_error *re
     result = pthread_create(&client->thread, NULL, run, client);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0) {
-        return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "No thread could be made: %s",
-                                          strerrordesc_np(result));
+        return hami_internal_support_fail(
+            reterr, HAMI_E_NOMEM, "No thread could be made: %s", strerrordesc_np(result));
     }
     return 0;
 }

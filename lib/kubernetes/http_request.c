@@ -1,15 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests on the client's thread: waiting for a place, in flight, delayed by Retry-After, ended.
+ * Requests on the client's thread: waiting for a place, in flight, delayed by
+ * Retry-After, ended.
  *
  *     waiting -> in flight -> ended
  *        ^           |
- *        +- delayed <+   429, 503 with Retry-After; 401 once, after a look at the token's file
+ *        +- delayed <+   429, 503 with Retry-After; 401 once, after a look at the token's
+ * file
  *
- * What is known of a request's fate: it was surely not sent unless libcurl came to the point of
- * writing it (transfer->sends) or an earlier try was answered 503, which says nothing about what
- * happened before. 429 and 401 are refusals before anything is done. Any state can end by deadline,
+ * What is known of a request's fate: it was surely not sent unless libcurl came to the
+ * point of writing it (transfer->sends) or an earlier try was answered 503, which says
+ * nothing about what happened before. What the server left out by its own word was not
+ * done. 429 and 401 are refusals before anything is done. Any state can end by deadline,
  * cancel or close. Lock: client->mutex for counters only.
  */
 #include "http_client.h"
@@ -19,6 +22,7 @@
 #include <string.h>
 
 #define TEXT_MAX 512
+#define UNPROCESSED_MAX 5u
 #define JITTER_MS_MIN 10u
 #define JITTER_MS_SPREAD 50u
 
@@ -30,10 +34,10 @@ static uint64_t next_random(hami_kubernetes *client)
     return client->random;
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------- */
+/* ---- waiting -------------------------------------------------------------------- */
 
-static void wait_for_place(hami_kubernetes *client, struct hami_internal_http_request *request,
-                           uint64_t now)
+static void wait_for_place(hami_kubernetes *client,
+                           struct hami_internal_http_request *request, uint64_t now)
 {
     request->state = HAMI_INTERNAL_HTTP_WAITING;
     request->wait_since_ns = now;
@@ -55,7 +59,7 @@ static void stop_waiting(struct hami_internal_http_request *request, uint64_t no
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------- */
 
 /* Leaves the lists and the counts of its state; its transfer stays readable. */
 static void leave(hami_kubernetes *client, struct hami_internal_http_request *request)
@@ -105,16 +109,16 @@ static void finish(hami_kubernetes *client, struct hami_internal_http_request *r
 
 static bool may_have_been_applied(const struct hami_internal_http_request *request)
 {
-    const struct hami_internal_http_transfer *transfer = request->transfer;
-
-    return request->is_doubtful
-           || (transfer != NULL && transfer->sends > 0 && !transfer->is_refused);
+    return request->is_doubtful ||
+           (request->transfer != NULL &&
+            hami_internal_http_delivery_is_doubtful(request->transfer));
 }
 
-/* Ends a request that got no answer. `surely_not` is the code where surely nothing was carried out. */
+/* Ends a request that got no answer. `surely_not` is the code where surely nothing was
+ * carried out. */
 static void finish_without_answer(hami_kubernetes *client,
-                                  struct hami_internal_http_request *request, int surely_not,
-                                  const char *why)
+                                  struct hami_internal_http_request *request,
+                                  int surely_not, const char *why)
 {
     bool is_doubtful = may_have_been_applied(request);
     struct hami_kubernetes_answer answer = {.size = sizeof(answer)};
@@ -123,13 +127,16 @@ static void finish_without_answer(hami_kubernetes *client,
 
     length = snprintf(text, sizeof(text), "%s%s", why,
                       is_doubtful ? " after the request was sent" : "; nothing was sent");
-    if (request->local_wait_ns >= HAMI_INTERNAL_NANOSECONDS_PER_MS && length >= 0
-        && (size_t)length < sizeof(text)) {
-        (void)snprintf(text + length, sizeof(text) - (size_t)length,
-                       " (%llu ms were spent waiting here, %llu of them for one of %u places)",
-                       (unsigned long long)(request->local_wait_ns / HAMI_INTERNAL_NANOSECONDS_PER_MS),
-                       (unsigned long long)(request->place_wait_ns / HAMI_INTERNAL_NANOSECONDS_PER_MS),
-                       client->in_flight_max);
+    if (request->local_wait_ns >= HAMI_INTERNAL_NANOSECONDS_PER_MS && length >= 0 &&
+        (size_t)length < sizeof(text)) {
+        (void)snprintf(
+            text + length, sizeof(text) - (size_t)length,
+            " (%llu ms were spent waiting here, %llu of them for one of %u places)",
+            (unsigned long long)(request->local_wait_ns /
+                                 HAMI_INTERNAL_NANOSECONDS_PER_MS),
+            (unsigned long long)(request->place_wait_ns /
+                                 HAMI_INTERNAL_NANOSECONDS_PER_MS),
+            client->in_flight_max);
     }
     answer.code = is_doubtful ? HAMI_E_IN_DOUBT : surely_not;
     answer.text = text;
@@ -140,7 +147,8 @@ static void finish_without_answer(hami_kubernetes *client,
     finish(client, request, &answer);
 }
 
-static void finish_with_answer(hami_kubernetes *client, struct hami_internal_http_request *request)
+static void finish_with_answer(hami_kubernetes *client,
+                               struct hami_internal_http_request *request)
 {
     const struct hami_internal_http_transfer *transfer = request->transfer;
     struct hami_kubernetes_answer answer = {
@@ -156,7 +164,7 @@ static void finish_with_answer(hami_kubernetes *client, struct hami_internal_htt
     finish(client, request, &answer);
 }
 
-/* ---- what libcurl answered ---------------------------------------------------------------------- */
+/* ---- what libcurl answered ------------------------------------------------------ */
 
 static void count_answer(hami_kubernetes *client, int status)
 {
@@ -167,18 +175,19 @@ static void count_answer(hami_kubernetes *client, int status)
     pthread_mutex_unlock(&client->mutex);
 }
 
-static void finish_failed(hami_kubernetes *client, struct hami_internal_http_request *request,
-                          CURLcode result)
+static void finish_failed(hami_kubernetes *client,
+                          struct hami_internal_http_request *request, CURLcode result)
 {
     const struct hami_internal_http_transfer *transfer = request->transfer;
     struct hami_kubernetes_answer answer = {.size = sizeof(answer)};
     char text[TEXT_MAX];
 
     if (transfer->is_too_large) {
-        (void)snprintf(text, sizeof(text),
-                       "The answer (status %d) is larger than %llu bytes, or its headers than %u",
-                       transfer->status, (unsigned long long)client->answer_bytes_max,
-                       HAMI_INTERNAL_HTTP_HEADERS_MAX);
+        (void)snprintf(
+            text, sizeof(text),
+            "The answer (status %d) is larger than %llu bytes, or its headers than %u",
+            transfer->status, (unsigned long long)client->answer_bytes_max,
+            HAMI_INTERNAL_HTTP_HEADERS_MAX);
         answer.code = HAMI_E_LIMIT;
         answer.status = transfer->status;
         answer.text = text;
@@ -187,10 +196,12 @@ static void finish_failed(hami_kubernetes *client, struct hami_internal_http_req
         return;
     }
     if (transfer->is_resend_stopped) {
-        (void)snprintf(text, sizeof(text), "The connection to %s was lost", client->login.server);
+        (void)snprintf(text, sizeof(text), "The connection to %s was lost",
+                       client->login.server);
     } else {
-        (void)snprintf(text, sizeof(text), "The exchange with %s failed: %s", client->login.server,
-                       transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
+        (void)snprintf(
+            text, sizeof(text), "The exchange with %s failed: %s", client->login.server,
+            transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
     }
     finish_without_answer(client, request,
                           result == CURLE_OUT_OF_MEMORY || transfer->is_out_of_memory
@@ -200,8 +211,8 @@ static void finish_failed(hami_kubernetes *client, struct hami_internal_http_req
 }
 
 /* Goes back from in flight to waiting or delayed, to be sent once more. */
-static void send_again(hami_kubernetes *client, struct hami_internal_http_request *request,
-                       uint64_t delay_ns)
+static void send_again(hami_kubernetes *client,
+                       struct hami_internal_http_request *request, uint64_t delay_ns)
 {
     uint64_t now = hami_kubernetes_now();
 
@@ -222,11 +233,13 @@ static void send_again(hami_kubernetes *client, struct hami_internal_http_reques
     pthread_mutex_unlock(&client->mutex);
 }
 
-/* 401: where the token's file holds another one by now, the request deserves one more try. */
-static bool retry_unauthorized(hami_kubernetes *client, struct hami_internal_http_request *request)
+/* 401: where the token's file holds another one by now, the request deserves one more
+ * try. */
+static bool retry_unauthorized(hami_kubernetes *client,
+                               struct hami_internal_http_request *request)
 {
-    if (request->transfer->status != 401 || request->was_unauthorized
-        || client->login.token_file == NULL) {
+    if (request->transfer->status != 401 || request->was_unauthorized ||
+        client->login.token_file == NULL) {
         return false;
     }
     hami_internal_http_credentials_look(client, true);
@@ -238,16 +251,32 @@ static bool retry_unauthorized(hami_kubernetes *client, struct hami_internal_htt
     return true;
 }
 
-/* 429 and 503 with Retry-After: waits as told, with jitter, if that leaves time before the deadline. */
-static bool retry_later(hami_kubernetes *client, struct hami_internal_http_request *request)
+/* Sent, but left out by the server: safe to send again, a few times. */
+static bool retry_unprocessed(hami_kubernetes *client,
+                              struct hami_internal_http_request *request)
+{
+    if (request->transfer->sends == 0 || request->transfer->is_resend_stopped ||
+        hami_internal_http_delivery_is_doubtful(request->transfer) ||
+        request->unprocessed_count >= UNPROCESSED_MAX) {
+        return false;
+    }
+    request->unprocessed_count++;
+    send_again(client, request, 0);
+    return true;
+}
+
+/* 429 and 503 with Retry-After: waits as told, with jitter, if that leaves time before
+ * the deadline. */
+static bool retry_later(hami_kubernetes *client,
+                        struct hami_internal_http_request *request)
 {
     const struct hami_internal_http_transfer *transfer = request->transfer;
     uint64_t now = hami_kubernetes_now();
     uint64_t jitter_ms = transfer->retry_after_ms / 4 + JITTER_MS_SPREAD;
     uint64_t room_ms;
 
-    if ((transfer->status != 429 && transfer->status != 503) || !transfer->has_retry_after
-        || request->deadline_ns <= now) {
+    if ((transfer->status != 429 && transfer->status != 503) ||
+        !transfer->has_retry_after || request->deadline_ns <= now) {
         return false;
     }
     room_ms = (request->deadline_ns - now) / HAMI_INTERNAL_NANOSECONDS_PER_MS;
@@ -268,7 +297,8 @@ static bool retry_later(hami_kubernetes *client, struct hami_internal_http_reque
 }
 
 void hami_internal_http_request_done(hami_kubernetes *client,
-                                     struct hami_internal_http_request *request, CURLcode result)
+                                     struct hami_internal_http_request *request,
+                                     CURLcode result)
 {
     hami_internal_http_transfer_stop(request->transfer);
     if (result == CURLE_OK && request->transfer->status >= 100) {
@@ -280,14 +310,18 @@ void hami_internal_http_request_done(hami_kubernetes *client,
         finish_with_answer(client, request);
         return;
     }
+    if (retry_unprocessed(client, request)) {
+        return;
+    }
     leave(client, request);
     finish_failed(client, request, result);
 }
 
-/* ---- in, out, due ------------------------------------------------------------------------------- */
+/* ---- in, out, due --------------------------------------------------------------- */
 
 void hami_internal_http_request_enter(hami_kubernetes *client,
-                                      struct hami_internal_http_request *request, uint64_t now)
+                                      struct hami_internal_http_request *request,
+                                      uint64_t now)
 {
     uint64_t since = request->wait_since_ns;
 
@@ -296,7 +330,8 @@ void hami_internal_http_request_enter(hami_kubernetes *client,
 }
 
 void hami_internal_http_request_due(hami_kubernetes *client,
-                                    struct hami_internal_http_request *request, uint64_t now)
+                                    struct hami_internal_http_request *request,
+                                    uint64_t now)
 {
     if (request->state == HAMI_INTERNAL_HTTP_DELAYED && now < request->deadline_ns) {
         stop_waiting(request, now);
@@ -322,7 +357,8 @@ void hami_internal_http_request_end(hami_kubernetes *client,
     finish(client, request, &answer);
 }
 
-static void send_request(hami_kubernetes *client, struct hami_internal_http_request *request)
+static void send_request(hami_kubernetes *client,
+                         struct hami_internal_http_request *request)
 {
     struct hami_internal_http_exchange exchange = {
         .method = request->method,
@@ -335,7 +371,8 @@ static void send_request(hami_kubernetes *client, struct hami_internal_http_requ
     bool is_first = !request->is_counted;
     int code;
 
-    code = hami_internal_http_transfer_start(client, &request->job, &exchange, &request->transfer);
+    code = hami_internal_http_transfer_start(client, &request->job, &exchange,
+                                             &request->transfer);
     if (code != 0) {
         leave(client, request);
         finish_without_answer(client, request, code,
@@ -358,7 +395,9 @@ static void send_request(hami_kubernetes *client, struct hami_internal_http_requ
 
 void hami_internal_http_request_pump(hami_kubernetes *client)
 {
-    while (client->in_flight_count < client->in_flight_max && !TAILQ_EMPTY(&client->waiting)) {
-        send_request(client, (struct hami_internal_http_request *)TAILQ_FIRST(&client->waiting));
+    while (client->in_flight_count < client->in_flight_max &&
+           !TAILQ_EMPTY(&client->waiting)) {
+        send_request(client,
+                     (struct hami_internal_http_request *)TAILQ_FIRST(&client->waiting));
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams: answers that are read line by line for as long as they last. On the client's thread;
- * client->mutex for counters only.
+ * Streams: answers that are read line by line for as long as they last. On the client's
+ * thread; client->mutex for counters only.
  *
- * A stream has no deadline, only a limit on its silence: its place in the heap is a look at when the
- * last byte came, so that bytes cost no heap operation.
+ * A stream has no deadline, only a limit on its silence: its place in the heap is a look
+ * at when the last byte came, so that bytes cost no heap operation.
  */
 #include "http_client.h"
 
@@ -15,7 +15,7 @@
 
 #define TEXT_MAX 512
 
-/* ---- what comes in -------------------------------------------------------------------------------- */
+/* ---- what comes in -------------------------------------------------------------- */
 
 static void give_line(struct hami_internal_http_stream *stream)
 {
@@ -30,8 +30,8 @@ static void give_line(struct hami_internal_http_stream *stream)
     hami_internal_text_clear(&stream->line);
 }
 
-bool hami_internal_http_stream_receive(struct hami_internal_http_stream *stream, const char *bytes,
-                                       size_t length)
+bool hami_internal_http_stream_receive(struct hami_internal_http_stream *stream,
+                                       const char *bytes, size_t length)
 {
     stream->last_byte_ns = hami_kubernetes_now();
     while (length > 0) {
@@ -63,10 +63,10 @@ void hami_internal_http_stream_opened(struct hami_internal_http_stream *stream)
     stream->is_open = true;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------- */
 
-static void finish(hami_kubernetes *client, struct hami_internal_http_stream *stream, int code,
-                   const char *text)
+static void finish(hami_kubernetes *client, struct hami_internal_http_stream *stream,
+                   int code, const char *text)
 {
     struct hami_internal_http_transfer *transfer = stream->transfer;
     struct hami_kubernetes_answer answer = {
@@ -94,7 +94,8 @@ static void finish(hami_kubernetes *client, struct hami_internal_http_stream *st
 }
 
 void hami_internal_http_stream_done(hami_kubernetes *client,
-                                    struct hami_internal_http_stream *stream, CURLcode result)
+                                    struct hami_internal_http_stream *stream,
+                                    CURLcode result)
 {
     const struct hami_internal_http_transfer *transfer = stream->transfer;
     char text[TEXT_MAX];
@@ -119,8 +120,9 @@ void hami_internal_http_stream_done(hami_kubernetes *client,
         finish(client, stream, HAMI_E_LIMIT, text);
         return;
     }
-    (void)snprintf(text, sizeof(text), "The stream from %s broke off: %s", client->login.server,
-                   transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
+    (void)snprintf(
+        text, sizeof(text), "The stream from %s broke off: %s", client->login.server,
+        transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
     finish(client, stream,
            transfer->is_out_of_memory || result == CURLE_OUT_OF_MEMORY ? HAMI_E_NOMEM
                                                                        : HAMI_E_TRANSPORT,
@@ -137,27 +139,32 @@ void hami_internal_http_stream_end(hami_kubernetes *client,
     finish(client, stream, code, text);
 }
 
-/* ---- in, due ----------------------------------------------------------------------------------------- */
+/* ---- in, due -------------------------------------------------------------------- */
 
 static uint64_t silence_ends(const struct hami_internal_http_stream *stream)
 {
     uint64_t limit = stream->options.idle_timeout_ms;
 
-    if (limit == 0 || limit > (UINT64_MAX - stream->last_byte_ns) / HAMI_INTERNAL_NANOSECONDS_PER_MS) {
+    if (limit == 0 ||
+        limit > (UINT64_MAX - stream->last_byte_ns) / HAMI_INTERNAL_NANOSECONDS_PER_MS) {
         return UINT64_MAX;
     }
     return stream->last_byte_ns + limit * HAMI_INTERNAL_NANOSECONDS_PER_MS;
 }
 
 void hami_internal_http_stream_enter(hami_kubernetes *client,
-                                     struct hami_internal_http_stream *stream, uint64_t now)
+                                     struct hami_internal_http_stream *stream,
+                                     uint64_t now)
 {
-    struct hami_internal_http_exchange exchange = {
-        .method = HAMI_KUBERNETES_GET, .url = stream->url, .accept_header = stream->accept_header};
+    struct hami_internal_http_exchange exchange = {.method = HAMI_KUBERNETES_GET,
+                                                   .url = stream->url,
+                                                   .accept_header =
+                                                       stream->accept_header};
     int code;
 
     stream->last_byte_ns = now;
-    code = hami_internal_http_transfer_start(client, &stream->job, &exchange, &stream->transfer);
+    code = hami_internal_http_transfer_start(client, &stream->job, &exchange,
+                                             &stream->transfer);
     if (code != 0) {
         finish(client, stream, code,
                code == HAMI_E_ACCESS ? "The token could not be read" : "Memory ran out");
@@ -175,16 +182,17 @@ void hami_internal_http_stream_due(hami_kubernetes *client,
         hami_internal_http_heap_move(&client->heap, &stream->job, silence_ends(stream));
         return;
     }
-    (void)snprintf(text, sizeof(text), "Nothing came from %s for %llu ms", client->login.server,
+    (void)snprintf(text, sizeof(text), "Nothing came from %s for %llu ms",
+                   client->login.server,
                    (unsigned long long)stream->options.idle_timeout_ms);
     finish(client, stream, HAMI_E_TIMEDOUT, text);
 }
 
-/* ---- internal interface ------------------------------------------------------------------------------ */
+/* ---- internal interface --------------------------------------------------------- */
 
-int hami_internal_http_stream_start(hami_kubernetes *client,
-                                    const struct hami_internal_http_stream_options *options,
-                                    struct hami_internal_http_stream **ret)
+int hami_internal_http_stream_start(
+    hami_kubernetes *client, const struct hami_internal_http_stream_options *options,
+    struct hami_internal_http_stream **ret)
 {
     struct hami_internal_http_stream *stream = NULL;
     const char *accept = options->accept != NULL ? options->accept : "application/json";
@@ -192,8 +200,8 @@ int hami_internal_http_stream_start(hami_kubernetes *client,
     size_t accept_size = sizeof("Accept: ") + strlen(accept);
     int code;
 
-    if (!hami_internal_http_path_is_valid(options->path)
-        || !hami_internal_http_value_is_valid(accept)) {
+    if (!hami_internal_http_path_is_valid(options->path) ||
+        !hami_internal_http_value_is_valid(accept)) {
         return HAMI_E_INVAL;
     }
     stream = calloc(1, sizeof(*stream) + url_size + accept_size);

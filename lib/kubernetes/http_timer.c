@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-void hami_internal_http_timer_end(hami_kubernetes *client, struct hami_internal_http_timer *timer,
-                                  int code)
+void hami_internal_http_timer_end(hami_kubernetes *client,
+                                  struct hami_internal_http_timer *timer, int code)
 {
     if (timer->job.heap_index != SIZE_MAX) {
         hami_internal_http_heap_remove(&client->heap, &timer->job);

@@ -3,13 +3,6 @@
 /*
  * Transfers: libcurl's easy handles, used again and again, and what they receive.
  *
- * libcurl sends a request once more by itself when a connection that was in use before dies without a
- * single byte of an answer, or when an HTTP/2 server refuses the stream. The first may apply a write
- * twice, and is stopped: libcurl asks before each send (CURLOPT_PREREQFUNCTION), and the second send
- * of a write is allowed only if the server said that it did not process the first (REFUSED_STREAM, or
- * a GOAWAY that leaves it out; libcurl tells that in its debug text alone). Where that text is not
- * found, the outcome is in doubt, which is safe.
- *
  * No lock: everything here runs on the client's thread.
  */
 #include "http_client.h"
@@ -21,49 +14,10 @@
 #define FREE_TRANSFERS_MAX 64u
 #define KEPT_BODY_CAPACITY 65536u
 
-static const char refused_text[] = "REFUSED_STREAM";
+/* ---- libcurl's callbacks -------------------------------------------------------- */
 
-/* ---- libcurl's callbacks ------------------------------------------------------------------------ */
-
-static int before_send(void *data, char *remote_address, char *local_address, int remote_port,
-                       int local_port)
-{
-    struct hami_internal_http_transfer *transfer = data;
-    long connections = 0;
-
-    (void)remote_address;
-    (void)local_address;
-    (void)remote_port;
-    (void)local_port;
-    (void)curl_easy_getinfo(transfer->easy, CURLINFO_NUM_CONNECTS, &connections);
-    if (connections > transfer->connections) {
-        pthread_mutex_lock(&transfer->client->mutex);
-        transfer->client->stats.connections += (uint64_t)(connections - transfer->connections);
-        pthread_mutex_unlock(&transfer->client->mutex);
-        transfer->connections = connections;
-    }
-    if (transfer->sends > 0 && transfer->is_write && !transfer->is_refused) {
-        transfer->is_resend_stopped = true;
-        return CURL_PREREQFUNC_ABORT;
-    }
-    transfer->is_refused = false;
-    transfer->sends++;
-    return CURL_PREREQFUNC_OK;
-}
-
-static int on_debug(CURL *easy, curl_infotype type, char *bytes, size_t length, void *data)
-{
-    struct hami_internal_http_transfer *transfer = data;
-
-    (void)easy;
-    if (type == CURLINFO_TEXT && length >= sizeof(refused_text) - 1
-        && memcmp(bytes, refused_text, sizeof(refused_text) - 1) == 0) {
-        transfer->is_refused = true;
-    }
-    return 0;
-}
-
-/* The value of a header line if it has this name; NULL if not. `name` is in lower case, with ':'. */
+/* The value of a header line if it has this name; NULL if not. `name` is in lower case,
+ * with ':'. */
 static const char *header_value(const char *line, size_t length, const char *name)
 {
     size_t name_length = strlen(name);
@@ -85,7 +39,8 @@ static void read_status(struct hami_internal_http_transfer *transfer, const char
 }
 
 /* Seconds, or a date: then the time from the answer's own date on. */
-static void read_retry_after(struct hami_internal_http_transfer *transfer, const char *value)
+static void read_retry_after(struct hami_internal_http_transfer *transfer,
+                             const char *value)
 {
     char *end = NULL;
     unsigned long seconds;
@@ -141,9 +96,10 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *data)
         transfer->is_too_large = true;
         return 0;
     }
-    if (length <= 2 && transfer->status == 200
-        && transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM) {
-        hami_internal_http_stream_opened((struct hami_internal_http_stream *)transfer->job);
+    if (length <= 2 && transfer->status == 200 &&
+        transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM) {
+        hami_internal_http_stream_opened(
+            (struct hami_internal_http_stream *)transfer->job);
         return length;
     }
     if (length < sizeof(line)) {
@@ -160,15 +116,16 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
     size_t length = size * count;
 
     if (transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM && transfer->status == 200) {
-        return hami_internal_http_stream_receive((struct hami_internal_http_stream *)transfer->job,
-                                                 bytes, length)
+        return hami_internal_http_stream_receive(
+                   (struct hami_internal_http_stream *)transfer->job, bytes, length)
                    ? length
                    : 0;
     }
     if (transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM) {
         size_t room = HAMI_INTERNAL_HTTP_STREAM_BODY_MAX - transfer->body.length;
 
-        (void)hami_internal_text_add(&transfer->body, bytes, length < room ? length : room);
+        (void)hami_internal_text_add(&transfer->body, bytes,
+                                     length < room ? length : room);
         return length;
     }
     if (!hami_internal_text_add(&transfer->body, bytes, length)) {
@@ -179,23 +136,27 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
     return length;
 }
 
-/* ---- the pool ------------------------------------------------------------------------------------ */
+/* ---- the pool ------------------------------------------------------------------- */
 
-/* Options of a handle that point at its transfer; everything else that never changes is set elsewhere. */
+/* Options of a handle that point at its transfer; everything else that never changes is
+ * set elsewhere. */
 static bool bind_callbacks(struct hami_internal_http_transfer *transfer)
 {
     CURL *easy = transfer->easy;
 
-    return curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_send) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug) == CURLE_OK
-           && curl_easy_setopt(easy, CURLOPT_DEBUGDATA, transfer) == CURLE_OK;
+    return curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION,
+                            hami_internal_http_delivery_before_send) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION,
+                            hami_internal_http_delivery_debug) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_DEBUGDATA, transfer) == CURLE_OK;
 }
 
 static struct hami_internal_http_transfer *make_transfer(hami_kubernetes *client)
@@ -208,8 +169,9 @@ static struct hami_internal_http_transfer *make_transfer(hami_kubernetes *client
     transfer->client = client;
     transfer->body.limit = client->answer_bytes_max;
     transfer->easy = curl_easy_init();
-    if (transfer->easy == NULL || !hami_internal_http_options_set(client, transfer->easy)
-        || !bind_callbacks(transfer)) {
+    if (transfer->easy == NULL ||
+        !hami_internal_http_options_set(client, transfer->easy) ||
+        !bind_callbacks(transfer)) {
         hami_internal_http_transfer_destroy(transfer);
         return NULL;
     }
@@ -232,6 +194,9 @@ static void reset_results(struct hami_internal_http_transfer *transfer)
 {
     transfer->error[0] = '\0';
     transfer->sends = 0;
+    transfer->local_port = 0;
+    transfer->stream = 0;
+    transfer->is_exchanging = false;
     transfer->is_refused = false;
     transfer->is_resend_stopped = false;
     transfer->is_too_large = false;
@@ -271,9 +236,10 @@ void hami_internal_http_transfer_free(struct hami_internal_http_transfer *transf
     client->free_count++;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------ */
+/* ---- start and stop ------------------------------------------------------------- */
 
-/* The headers are a chain of our own nodes: libcurl only reads it, and nothing is allocated. */
+/* The headers are a chain of our own nodes: libcurl only reads it, and nothing is
+ * allocated. */
 static void chain_header(struct hami_internal_http_transfer *transfer, size_t *count,
                          const char *text)
 {
@@ -293,8 +259,9 @@ static CURLcode set_method(CURL *easy, const struct hami_internal_http_exchange 
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     CURLcode result;
 
-    if (exchange->body == NULL && exchange->method != HAMI_KUBERNETES_POST
-        && exchange->method != HAMI_KUBERNETES_PUT && exchange->method != HAMI_KUBERNETES_PATCH) {
+    if (exchange->body == NULL && exchange->method != HAMI_KUBERNETES_POST &&
+        exchange->method != HAMI_KUBERNETES_PUT &&
+        exchange->method != HAMI_KUBERNETES_PATCH) {
         result = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
         if (result == CURLE_OK) {
             result = curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
@@ -333,13 +300,11 @@ static CURLcode prepare(struct hami_internal_http_transfer *transfer,
     if (result == CURLE_OK) {
         result = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
     }
-    if (result == CURLE_OK) {
-        result = curl_easy_setopt(easy, CURLOPT_VERBOSE, transfer->is_write ? 1L : 0L);
-    }
     return result;
 }
 
-int hami_internal_http_transfer_start(hami_kubernetes *client, struct hami_internal_http_job *job,
+int hami_internal_http_transfer_start(hami_kubernetes *client,
+                                      struct hami_internal_http_job *job,
                                       const struct hami_internal_http_exchange *exchange,
                                       struct hami_internal_http_transfer **ret)
 {
@@ -356,8 +321,8 @@ int hami_internal_http_transfer_start(hami_kubernetes *client, struct hami_inter
     reset_results(transfer);
     transfer->job = job;
     transfer->credentials = hami_internal_http_credentials_get(client);
-    if (prepare(transfer, exchange) != CURLE_OK
-        || curl_multi_add_handle(client->multi, transfer->easy) != CURLM_OK) {
+    if (prepare(transfer, exchange) != CURLE_OK ||
+        curl_multi_add_handle(client->multi, transfer->easy) != CURLM_OK) {
         hami_internal_http_transfer_free(transfer);
         return HAMI_E_NOMEM;
     }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests as the public functions take them: checked, copied into one block of memory, entered; the
- * blocking form is thin on the asynchronous one.
+ * Requests as the public functions take them: checked, copied into one block of memory,
+ * entered; the blocking form is thin on the asynchronous one.
  *
- * Lock: a blocking call has a mutex and a condition of its own on its stack; it leaves only after its
- * callback has come, which the deadline guarantees.
+ * Lock: a blocking call has a mutex and a condition of its own on its stack; it leaves
+ * only after its callback has come, which the deadline guarantees.
  */
 #include "http_client.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- checks ------------------------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------- */
 
 static bool is_printable(const char *text, char first, size_t length_max)
 {
@@ -29,8 +29,8 @@ static bool is_printable(const char *text, char first, size_t length_max)
 
 bool hami_internal_http_path_is_valid(const char *path)
 {
-    return path != NULL && path[0] == '/' && strchr(path, '#') == NULL
-           && is_printable(path, '!', HAMI_INTERNAL_HTTP_PATH_MAX);
+    return path != NULL && path[0] == '/' && strchr(path, '#') == NULL &&
+           is_printable(path, '!', HAMI_INTERNAL_HTTP_PATH_MAX);
 }
 
 bool hami_internal_http_value_is_valid(const char *value)
@@ -40,22 +40,24 @@ bool hami_internal_http_value_is_valid(const char *value)
 
 static int check(const struct hami_kubernetes_request *request)
 {
-    if ((unsigned)request->method > HAMI_KUBERNETES_DELETE
-        || !hami_internal_http_path_is_valid(request->path)
-        || (request->accept != NULL && !hami_internal_http_value_is_valid(request->accept))
-        || (request->content_type != NULL
-            && !hami_internal_http_value_is_valid(request->content_type))
-        || (request->body == NULL && request->body_length != 0)
-        || (request->body != NULL && request->method == HAMI_KUBERNETES_GET)
-        || request->body_length > HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX) {
+    if ((unsigned)request->method > HAMI_KUBERNETES_DELETE ||
+        !hami_internal_http_path_is_valid(request->path) ||
+        (request->accept != NULL &&
+         !hami_internal_http_value_is_valid(request->accept)) ||
+        (request->content_type != NULL &&
+         !hami_internal_http_value_is_valid(request->content_type)) ||
+        (request->body == NULL && request->body_length != 0) ||
+        (request->body != NULL && request->method == HAMI_KUBERNETES_GET) ||
+        request->body_length > HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX) {
         return HAMI_E_INVAL;
     }
     return 0;
 }
 
-/* ---- start -------------------------------------------------------------------------------------- */
+/* ---- start ---------------------------------------------------------------------- */
 
-/* Adds two texts, ended with NUL, at *target; moves *target behind them and returns where they are. */
+/* Adds two texts, ended with NUL, at *target; moves *target behind them and returns where
+ * they are. */
 static const char *append(char **target, const char *first, const char *second)
 {
     char *start = *target;
@@ -64,19 +66,20 @@ static const char *append(char **target, const char *first, const char *second)
     return start;
 }
 
-static struct hami_internal_http_request *copy_request(
-    const hami_kubernetes *client, const struct hami_kubernetes_request *from)
+static struct hami_internal_http_request *
+copy_request(const hami_kubernetes *client, const struct hami_kubernetes_request *from)
 {
     static const char accept_name[] = "Accept: ";
     static const char content_name[] = "Content-Type: ";
     const char *accept = from->accept != NULL ? from->accept : "application/json";
-    const char *content = from->content_type != NULL ? from->content_type : "application/json";
+    const char *content =
+        from->content_type != NULL ? from->content_type : "application/json";
     struct hami_internal_http_request *request;
     char *target;
 
-    request = malloc(sizeof(*request) + strlen(client->base_url) + strlen(from->path) + 1
-                     + sizeof(accept_name) + strlen(accept) + sizeof(content_name)
-                     + strlen(content) + from->body_length);
+    request = malloc(sizeof(*request) + strlen(client->base_url) + strlen(from->path) +
+                     1 + sizeof(accept_name) + strlen(accept) + sizeof(content_name) +
+                     strlen(content) + from->body_length);
     if (request == NULL) {
         return NULL;
     }
@@ -124,8 +127,9 @@ int hami_internal_http_request_start(hami_kubernetes *client,
     job->callback = callback;
     job->data = data;
     job->wait_since_ns = hami_kubernetes_now();
-    job->deadline_ns = copy.deadline_ns != 0 ? copy.deadline_ns
-                                             : hami_kubernetes_in_ms(client->request_timeout_ms);
+    job->deadline_ns = copy.deadline_ns != 0
+                           ? copy.deadline_ns
+                           : hami_kubernetes_in_ms(client->request_timeout_ms);
     job->job.due_ns = job->deadline_ns;
     if (ret != NULL) {
         *ret = job;
@@ -153,7 +157,7 @@ int hami_kubernetes_request_start(hami_kubernetes *client,
     return hami_internal_http_request_start(client, request, callback, data, NULL);
 }
 
-/* ---- the blocking form ---------------------------------------------------------------------------- */
+/* ---- the blocking form ---------------------------------------------------------- */
 
 struct waiter {
     pthread_mutex_t mutex;
@@ -163,7 +167,8 @@ struct waiter {
 };
 
 /* An answer that owns its body and text: they follow it in the same block. */
-static struct hami_kubernetes_answer *copy_answer(const struct hami_kubernetes_answer *from)
+static struct hami_kubernetes_answer *
+copy_answer(const struct hami_kubernetes_answer *from)
 {
     size_t text_size = strlen(from->text) + 1;
     struct hami_kubernetes_answer *answer;
@@ -193,7 +198,8 @@ static void wake_waiter(void *data, const struct hami_kubernetes_answer *answer)
     pthread_mutex_unlock(&waiter->mutex);
 }
 
-/* Waits for an answer; pthread cancellation is off meanwhile, since the waiter is on our stack. */
+/* Waits for an answer; pthread cancellation is off meanwhile, since the waiter is on our
+ * stack. */
 static struct hami_kubernetes_answer *wait_for_answer(struct waiter *waiter)
 {
     int before;
@@ -208,8 +214,10 @@ static struct hami_kubernetes_answer *wait_for_answer(struct waiter *waiter)
     return waiter->answer;
 }
 
-int hami_kubernetes_request(hami_kubernetes *client, const struct hami_kubernetes_request *request,
-                            struct hami_kubernetes_answer **ret, struct hami_error *reterr)
+int hami_kubernetes_request(hami_kubernetes *client,
+                            const struct hami_kubernetes_request *request,
+                            struct hami_kubernetes_answer **ret,
+                            struct hami_error *reterr)
 {
     struct waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER,
                             .condition = PTHREAD_COND_INITIALIZER};
@@ -217,9 +225,11 @@ int hami_kubernetes_request(hami_kubernetes *client, const struct hami_kubernete
     int code;
 
     if (client == NULL || ret == NULL) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "No client, or no place for the answer");
+        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
+                                          "No client, or no place for the answer");
     }
-    if (!hami_internal_http_is_forked(client) && hami_internal_http_is_own_thread(client)) {
+    if (!hami_internal_http_is_forked(client) &&
+        hami_internal_http_is_own_thread(client)) {
         return hami_internal_support_fail(reterr, HAMI_E_INVAL,
                                           "A callback can't wait for an answer");
     }
@@ -231,8 +241,8 @@ int hami_kubernetes_request(hami_kubernetes *client, const struct hami_kubernete
     (void)pthread_mutex_destroy(&waiter.mutex);
     (void)pthread_cond_destroy(&waiter.condition);
     if (answer == NULL) {
-        return hami_internal_support_fail(reterr, HAMI_E_NOMEM,
-                                          "Memory for the answer ran out; it came, and is lost");
+        return hami_internal_support_fail(
+            reterr, HAMI_E_NOMEM, "Memory for the answer ran out; it came, and is lost");
     }
     code = answer->code;
     if (code != 0) {
@@ -247,7 +257,8 @@ int hami_kubernetes_request(hami_kubernetes *client, const struct hami_kubernete
     return 0;
 }
 
-struct hami_kubernetes_answer *hami_kubernetes_answer_free(struct hami_kubernetes_answer *answer)
+struct hami_kubernetes_answer *
+hami_kubernetes_answer_free(struct hami_kubernetes_answer *answer)
 {
     free(answer);
     return NULL;

@@ -27,7 +27,8 @@ static void copy_line(const json_t *object, const char *key, char *buffer, size_
     }
 }
 
-bool hami_internal_status_read(const char *text, size_t length, struct hami_internal_status *ret)
+bool hami_internal_status_read(const char *text, size_t length,
+                               struct hami_internal_status *ret)
 {
     const json_t *details;
     json_t *root;
@@ -75,7 +76,8 @@ static int code_of_status(const struct hami_kubernetes_answer *answer)
     case 409:
         return HAMI_E_HELD;
     case 422:
-        /* With causes the object is refused, without a Status it was not the API server. */
+        /* With causes the object is refused, without a Status it was not the API server.
+         */
         if (!hami_internal_status_read(answer->body, answer->body_length, &status)) {
             return HAMI_E_PROTO;
         }
@@ -121,15 +123,16 @@ int hami_internal_status_of_read(const struct hami_kubernetes_answer *answer)
     return code == HAMI_E_IN_DOUBT ? HAMI_E_TRANSPORT : code;
 }
 
-const char *hami_internal_status_text(const struct hami_kubernetes_answer *answer, char *buffer,
-                                      size_t size)
+const char *hami_internal_status_text(const struct hami_kubernetes_answer *answer,
+                                      char *buffer, size_t size)
 {
     struct hami_internal_status status;
 
     if (answer->code != 0) {
         (void)snprintf(buffer, size, "%s", answer->text);
     } else if (hami_internal_status_read(answer->body, answer->body_length, &status)) {
-        (void)snprintf(buffer, size, "%d %s: %s", answer->status, status.reason, status.message);
+        (void)snprintf(buffer, size, "%d %s: %s", answer->status, status.reason,
+                       status.message);
     } else {
         (void)snprintf(buffer, size, "HTTP status %d", answer->status);
     }

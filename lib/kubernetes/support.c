@@ -54,7 +54,8 @@ int hami_internal_support_give_sized(void *target, const void *source, size_t so
     return 0;
 }
 
-int hami_internal_support_fail(struct hami_error *reterr, int code, const char *format, ...)
+int hami_internal_support_fail(struct hami_error *reterr, int code, const char *format,
+                               ...)
 {
     struct hami_error error = HAMI_ERROR_INIT;
     va_list arguments;
@@ -79,7 +80,8 @@ char *hami_internal_support_free_secret(char *text)
     return NULL;
 }
 
-/* Makes room for `more` bytes and the NUL. A secret's old copy is overwritten: no realloc. */
+/* Makes room for `more` bytes and the NUL. A secret's old copy is overwritten: no
+ * realloc. */
 static bool text_reserve(struct hami_internal_text *text, size_t more)
 {
     size_t limit = text->limit != 0 ? text->limit : TEXT_LIMIT_DEFAULT;
@@ -110,7 +112,8 @@ static bool text_reserve(struct hami_internal_text *text, size_t more)
     return true;
 }
 
-bool hami_internal_text_add(struct hami_internal_text *text, const char *bytes, size_t length)
+bool hami_internal_text_add(struct hami_internal_text *text, const char *bytes,
+                            size_t length)
 {
     if (text->failed || !text_reserve(text, length)) {
         text->failed = true;

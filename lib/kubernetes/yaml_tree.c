@@ -3,8 +3,8 @@
 /*
  * Builds a bounded tree from libyaml's events. No state, no lock.
  *
- * Every node is owned by the document's list, so that an alias may refer to any of them, also to one
- * that contains it: nobody walks the tree without a bound.
+ * Every node is owned by the document's list, so that an alias may refer to any of them,
+ * also to one that contains it: nobody walks the tree without a bound.
  */
 #include "yaml_tree.h"
 
@@ -35,7 +35,8 @@ static int fail(struct builder *builder, size_t line, const char *what)
 
 static int fail_memory(struct builder *builder)
 {
-    return hami_internal_support_fail(builder->reterr, HAMI_E_NOMEM, "Out of memory while reading %s",
+    return hami_internal_support_fail(builder->reterr, HAMI_E_NOMEM,
+                                      "Out of memory while reading %s",
                                       builder->yaml->name);
 }
 
@@ -48,10 +49,11 @@ static int next_event(struct builder *builder, yaml_event_t *event)
         return fail_memory(builder);
     }
     return fail(builder, builder->parser.problem_mark.line,
-                builder->parser.problem != NULL ? builder->parser.problem : "is not YAML");
+                builder->parser.problem != NULL ? builder->parser.problem
+                                                : "is not YAML");
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------- */
 
 static int make_node(struct builder *builder, const yaml_event_t *event,
                      struct hami_internal_yaml_node **ret)
@@ -100,8 +102,8 @@ static int find_alias(struct builder *builder, const yaml_event_t *event,
     if (++builder->yaml->alias_count > HAMI_INTERNAL_YAML_ALIASES_MAX) {
         return fail(builder, event->start_mark.line, "has too many aliases");
     }
-    for (struct hami_internal_yaml_anchor *anchor = builder->yaml->anchors; anchor != NULL;
-         anchor = anchor->next) {
+    for (struct hami_internal_yaml_anchor *anchor = builder->yaml->anchors;
+         anchor != NULL; anchor = anchor->next) {
         if (strcmp(anchor->name, name) == 0) {
             *ret = anchor->node;
             return 0;
@@ -128,19 +130,20 @@ static int build_scalar(struct builder *builder, const yaml_event_t *event,
     int code = copy_scalar(builder, event, &node->text);
 
     if (code == 0 && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
-        node->is_null = node->text[0] == '\0' || strcmp(node->text, "~") == 0
-                        || strcasecmp(node->text, "null") == 0;
+        node->is_null = node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
+                        strcasecmp(node->text, "null") == 0;
     }
     return code;
 }
 
-/* ---- collections ---------------------------------------------------------------------------------- */
+/* ---- collections ---------------------------------------------------------------- */
 
 static int build_node(struct builder *builder, yaml_event_t *event, unsigned depth,
                       struct hami_internal_yaml_node **ret);
 
-static int check_key(struct builder *builder, const struct hami_internal_yaml_node *mapping,
-                     const char *key, size_t line)
+static int check_key(struct builder *builder,
+                     const struct hami_internal_yaml_node *mapping, const char *key,
+                     size_t line)
 {
     size_t count = 0;
 
@@ -154,12 +157,15 @@ static int check_key(struct builder *builder, const struct hami_internal_yaml_no
         }
         count++;
     }
-    return count < HAMI_INTERNAL_YAML_MEMBERS_MAX ? 0 : fail(builder, line, "has too many keys");
+    return count < HAMI_INTERNAL_YAML_MEMBERS_MAX
+               ? 0
+               : fail(builder, line, "has too many keys");
 }
 
 /* Reads a member's key from its event and goes on to the value's event. */
-static int build_key(struct builder *builder, const struct hami_internal_yaml_node *mapping,
-                     yaml_event_t *event, char **ret)
+static int build_key(struct builder *builder,
+                     const struct hami_internal_yaml_node *mapping, yaml_event_t *event,
+                     char **ret)
 {
     size_t line = event->start_mark.line;
     int code;
@@ -215,8 +221,8 @@ static int build_entries(struct builder *builder, struct hami_internal_yaml_node
     return code;
 }
 
-static int build_collection(struct builder *builder, const yaml_event_t *event, unsigned depth,
-                            struct hami_internal_yaml_node *node)
+static int build_collection(struct builder *builder, const yaml_event_t *event,
+                            unsigned depth, struct hami_internal_yaml_node *node)
 {
     bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
     int code;
@@ -231,7 +237,8 @@ static int build_collection(struct builder *builder, const yaml_event_t *event, 
                       node);
     return code != 0 ? code
                      : build_entries(builder, node,
-                                     is_mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT,
+                                     is_mapping ? YAML_MAPPING_END_EVENT
+                                                : YAML_SEQUENCE_END_EVENT,
                                      depth);
 }
 
@@ -262,7 +269,7 @@ static int build_node(struct builder *builder, yaml_event_t *event, unsigned dep
     return code;
 }
 
-/* ---- the document ---------------------------------------------------------------------------------- */
+/* ---- the document --------------------------------------------------------------- */
 
 static int build_document(struct builder *builder)
 {
@@ -281,8 +288,8 @@ static int build_document(struct builder *builder)
             yaml_event_delete(&event);
             return 0;
         }
-        if (event.type == YAML_SCALAR_EVENT || event.type == YAML_SEQUENCE_START_EVENT
-            || event.type == YAML_MAPPING_START_EVENT || event.type == YAML_ALIAS_EVENT) {
+        if (event.type == YAML_SCALAR_EVENT || event.type == YAML_SEQUENCE_START_EVENT ||
+            event.type == YAML_MAPPING_START_EVENT || event.type == YAML_ALIAS_EVENT) {
             code = build_node(builder, &event, 0, &builder->yaml->root);
         } else {
             yaml_event_delete(&event);
@@ -301,8 +308,8 @@ int hami_internal_yaml_parse(const char *text, size_t length, const char *name,
     if (builder.yaml != NULL) {
         builder.yaml->name = strdup(name);
     }
-    if (builder.yaml == NULL || builder.yaml->name == NULL
-        || !yaml_parser_initialize(&builder.parser)) {
+    if (builder.yaml == NULL || builder.yaml->name == NULL ||
+        !yaml_parser_initialize(&builder.parser)) {
         (void)hami_internal_yaml_free(builder.yaml);
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A YAML document as a tree that is safe to get from anybody: bounded in depth, nodes, aliases; no key
- * twice; an alias is a reference, never a copy. Texts may be secrets and are overwritten when freed.
+ * A YAML document as a tree that is safe to get from anybody: bounded in depth, nodes,
+ * aliases; no key twice; an alias is a reference, never a copy. Texts may be secrets and
+ * are overwritten when freed.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_YAML_TREE_H
 #define HAMI_INTERNAL_KUBERNETES_YAML_TREE_H
@@ -37,7 +38,7 @@ struct hami_internal_yaml_node {
 };
 
 struct hami_internal_yaml {
-    char *name; /* of the file, for errors */
+    char *name;                           /* of the file, for errors */
     struct hami_internal_yaml_node *root; /* NULL = an empty document */
     struct hami_internal_yaml_node *allocated;
     size_t node_count;
@@ -51,7 +52,8 @@ int hami_internal_yaml_parse(const char *text, size_t length, const char *name,
 /* Takes NULL, returns NULL. */
 struct hami_internal_yaml *hami_internal_yaml_free(struct hami_internal_yaml *yaml);
 
-/* A mapping's member that says something; NULL if there is none, or node is NULL or no mapping. */
+/* A mapping's member that says something; NULL if there is none, or node is NULL or no
+ * mapping. */
 const struct hami_internal_yaml_node *
 hami_internal_yaml_member(const struct hami_internal_yaml_node *node, const char *key);
 

@@ -143,6 +143,11 @@ static int set_options(struct box *box, const struct request *request)
     if (code < 0) {
         return -1;
     }
+    if (request->unix_socket != NULL &&
+        curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket) !=
+            CURLE_OK) {
+        return -1;
+    }
     snprintf(header, sizeof(header), "Content-Type: %s",
              request->content_type ? request->content_type : "application/json");
     if (request->body != NULL) {
@@ -217,14 +222,14 @@ void requests_turn(struct requests *requests, int wait_ms)
     int running;
     int left;
     CURLMsg *message;
+    /* The wait first: what it brings is then handed out before the caller's next look. */
+    curl_multi_poll(requests->multi, NULL, 0, wait_ms, NULL);
     curl_multi_perform(requests->multi, &running);
     while ((message = curl_multi_info_read(requests->multi, &left)) != NULL) {
         if (message->msg == CURLMSG_DONE) {
             finish(requests, message->easy_handle, message->data.result);
-            wait_ms = 0;
         }
     }
-    curl_multi_poll(requests->multi, NULL, 0, wait_ms, NULL);
 }
 
 struct requests *requests_new(const struct kubeconfig *config, const char *agent)

@@ -27,6 +27,7 @@ struct answer {
 struct request {
     const char *method;
     const char *url;          /* a path that begins with / goes to the API server */
+    const char *unix_socket;  /* the url's host is reached through it; NULL: by TCP */
     const char *content_type; /* NULL: application/json */
     const char *body;         /* NULL: none */
     long timeout_ms;          /* of the whole exchange; 0: none */

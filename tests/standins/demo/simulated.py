@@ -80,7 +80,7 @@ class Burst:
             f"--socket={self._agent(node)}", f"--kubeconfig={self.kubeconfig('hamid-node')}"])
         self.group.start(f"kubelet-{node}", [
             building.program("tests/standins/standin-kubelet"), f"--node={node}",
-            f"--kubeconfig={self.kubeconfig('kubelet')}", f"--agent={self._agent(node)}",
+            f"--kubeconfig={self.kubeconfig('kubelet')}", f"--socket={self._agent(node)}",
             f"--allocate-ms={self.asked.allocate_ms}"])
 
     def _wait_for_node_side(self):

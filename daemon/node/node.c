@@ -1,0 +1,280 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hamid node: puts the parts together, and takes them apart again on SIGTERM.
+ *
+ * A stop in order: no new allocation; open ones get STOP_MS to be said done or failed;
+ * then the socket closes, what is with the library ends (each call has a deadline), the
+ * annotation goes from the Node object. Open allocations that remain are dropped: nothing
+ * is written, the lock stays with the pod.
+ */
+#include "roles.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "agent.h"
+#include "log.h"
+#include "mailbox.h"
+#include "notify.h"
+#include "options.h"
+#include "presence.h"
+
+#define STOP_MS 3000
+#define REMOVE_MS 2000
+
+struct node {
+    struct node_options options;
+    struct event_base *base;
+    struct event *signals[2];
+    struct event *stop_timer;
+    struct hamid_mailbox *mailbox;
+    hami_kubernetes *client;
+    hami_handshake *handshake;
+    struct agent *agent;
+    struct presence *presence;
+    bool is_stopping;
+};
+
+/* ---- stopping
+ * ---------------------------------------------------------------------------------- */
+
+/* Leaves the loop as soon as nothing waits any more. */
+static void look_whether_done(void *data)
+{
+    struct node *node = data;
+
+    if (node->is_stopping && agent_is_idle(node->agent)) {
+        (void)event_base_loopbreak(node->base);
+    }
+}
+
+static void time_is_up(evutil_socket_t fd, short what, void *data)
+{
+    struct node *node = data;
+
+    (void)fd;
+    (void)what;
+    hamid_log_warning(
+        "Stopped although allocations were open: nothing was written for them", NULL);
+    (void)event_base_loopbreak(node->base);
+}
+
+static void told_to_stop(evutil_socket_t number, short what, void *data)
+{
+    struct node *node = data;
+    struct timeval patience = {STOP_MS / 1000, (STOP_MS % 1000) * 1000};
+
+    (void)what;
+    if (node->is_stopping) {
+        (void)event_base_loopbreak(node->base);
+        return;
+    }
+    node->is_stopping = true;
+    hamid_notify("STOPPING=1");
+    hamid_log_info(0, "Stopping", "signal", number == SIGTERM ? "SIGTERM" : "SIGINT",
+                   NULL);
+    agent_stop(node->agent);
+    presence_stop(node->presence);
+    (void)event_add(node->stop_timer, &patience);
+    look_whether_done(node);
+}
+
+/* Each call that is with the library ends by its deadline; its letter has to be opened.
+ */
+static void drain(struct node *node)
+{
+    while (agent_pending(node->agent) > 0 || presence_is_pending(node->presence)) {
+        if (event_base_loop(node->base, EVLOOP_ONCE) != 0) {
+            return;
+        }
+    }
+}
+
+/* ---- starting
+ * ---------------------------------------------------------------------------------- */
+
+static void presence_written(void *data)
+{
+    struct node *node = data;
+
+    agent_set_ready(node->agent, true);
+    hamid_notify("READY=1\nSTATUS=Serving device plugins");
+    hamid_log_info(0, "Ready: the Node object says that an agent is here", "node",
+                   node->options.node, "annotation",
+                   HAMI_HANDSHAKE_AGENT_KEY "=" PRESENCE_FREE_NODE, NULL);
+}
+
+static int open_client(struct node *node, struct hami_error *error)
+{
+    struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
+    struct hami_handshake_config handshake = HAMI_HANDSHAKE_CONFIG_INIT;
+    int code;
+
+    config.kubeconfig = node->options.kubeconfig;
+    config.context = node->options.context;
+    config.flags = node->options.insecure ? HAMI_KUBERNETES_INSECURE : 0;
+    config.user_agent = "hamid-node/" HAMI_VERSION_STRING;
+    config.log = hamid_log_library;
+    code = hami_kubernetes_config_from_environment(&config);
+    if (code == 0) {
+        code = hami_kubernetes_new(&config, &node->client, error);
+    }
+    if (code < 0) {
+        return code;
+    }
+    handshake.node = node->options.node;
+    handshake.key = node->options.key;
+    handshake.flags = node->options.require_fence ? HAMI_HANDSHAKE_REQUIRE_FENCE : 0;
+    handshake.vendors = node->options.vendor_count > 0 ? node->options.vendors : NULL;
+    handshake.vendor_count = node->options.vendor_count;
+    return hami_handshake_new(node->client, &handshake, &node->handshake, error);
+}
+
+static bool add_signals(struct node *node)
+{
+    static const int numbers[2] = {SIGTERM, SIGINT};
+
+    for (size_t i = 0; i < 2; i++) {
+        node->signals[i] = evsignal_new(node->base, numbers[i], told_to_stop, node);
+        if (node->signals[i] == NULL || event_add(node->signals[i], NULL) != 0) {
+            return false;
+        }
+    }
+    node->stop_timer = event_new(node->base, -1, 0, time_is_up, node);
+    return node->stop_timer != NULL;
+}
+
+static bool open_agent(struct node *node, char *error, size_t error_size)
+{
+    struct agent_config config = {
+        .base = node->base,
+        .mailbox = node->mailbox,
+        .handshake = node->handshake,
+        .node = node->options.node,
+        .socket = node->options.socket,
+        .timeout_ms = node->options.allocate_timeout_ms,
+        .lifetime_ms = node->options.allocation_lifetime_ms,
+        .progress = look_whether_done,
+        .data = node,
+    };
+
+    node->agent = agent_new(&config, error, error_size);
+    if (node->agent == NULL) {
+        return false;
+    }
+    node->presence =
+        presence_new(node->base, node->mailbox, node->client, node->options.node,
+                     PRESENCE_FREE_NODE, presence_written, node);
+    if (node->presence == NULL) {
+        (void)snprintf(error, error_size, "out of memory");
+    }
+    return node->presence != NULL;
+}
+
+/* False with a line in error. */
+static bool start(struct node *node, char *error, size_t error_size)
+{
+    struct hami_error detail = HAMI_ERROR_INIT;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    node->base = event_base_new();
+    node->mailbox = node->base != NULL ? hamid_mailbox_new(node->base, NULL, NULL) : NULL;
+    if (node->mailbox == NULL || !add_signals(node)) {
+        (void)snprintf(error, error_size, "out of memory or file descriptors");
+        return false;
+    }
+    if (open_client(node, &detail) < 0) {
+        (void)snprintf(error, error_size, "%s", detail.text);
+        return false;
+    }
+    return open_agent(node, error, error_size);
+}
+
+static void stop(struct node *node)
+{
+    if (node->agent != NULL) {
+        agent_close(node->agent);
+    }
+    if (node->presence != NULL) {
+        drain(node);
+        presence_remove(node->presence, REMOVE_MS);
+    }
+    presence_free(node->presence);
+    agent_free(node->agent);
+    hami_handshake_free(node->handshake);
+    hami_kubernetes_free(node->client);
+    if (node->mailbox != NULL) {
+        hamid_mailbox_free(node->mailbox);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (node->signals[i] != NULL) {
+            event_free(node->signals[i]);
+        }
+    }
+    if (node->stop_timer != NULL) {
+        event_free(node->stop_timer);
+    }
+    if (node->base != NULL) {
+        event_base_free(node->base);
+    }
+}
+
+static void say_hello(const struct node *node)
+{
+    const struct node_options *options = &node->options;
+    char lease[HAMI_NODELOCK_KEY_MAX + 8] = "";
+
+    (void)hami_lease_key(options->key, lease, sizeof(lease));
+    hamid_log_info(0, "Serving device plugins", "node", options->node, "socket",
+                   options->socket, "server", hami_kubernetes_server(node->client),
+                   "lockKey", options->key, "leaseKey", lease, "requireFence",
+                   options->require_fence ? "true" : "false", NULL);
+    if (options->vendor_count == 0) {
+        hamid_log_info(0, "Serving a resource", "resource", "nvidia.com/gpu",
+                       "annotation", "hami.io/vgpu-devices-to-allocate", NULL);
+    }
+    for (size_t i = 0; i < options->vendor_count; i++) {
+        hamid_log_info(0, "Serving a resource", "resource", options->vendors[i].resource,
+                       "annotation", options->vendors[i].to_allocate_key, NULL);
+    }
+}
+
+int hamid_node_main(int argc, char **argv)
+{
+    struct node *node = calloc(1, sizeof(*node));
+    char error[640] = "out of memory";
+    int status = 1;
+
+    if (node == NULL) {
+        (void)fprintf(stderr, "hamid node: %s\n", error);
+        return 1;
+    }
+    switch (node_options_read(argc, argv, &node->options)) {
+    case HAMID_FLAGS_HELP:
+        free(node);
+        return 0;
+    case HAMID_FLAGS_WRONG:
+        free(node);
+        return 2;
+    case HAMID_FLAGS_OK:
+        break;
+    }
+    hamid_log_setup((unsigned)node->options.verbosity, node->options.log_json);
+    if (start(node, error, sizeof(error))) {
+        say_hello(node);
+        status = event_base_dispatch(node->base) < 0 ? 1 : 0;
+    } else {
+        hamid_log_error("Could not start", "err", error, NULL);
+    }
+    stop(node);
+    if (status == 0) {
+        hamid_log_info(0, "Stopped", NULL);
+    }
+    free(node);
+    return status;
+}

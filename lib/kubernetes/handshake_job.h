@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a job, as its three files share it: handshake_end.c moves it on,
+ * handshake_write.c sends, handshake_release.c judges the lock. Client's thread
+ * throughout.
+ */
+#ifndef HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
+#define HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
+
+#include "handshake_client.h"
+
+/* Sends the request of job->stage. Returns 0 - `answered` will come with the job; or a
+ * code. */
+int hami_internal_handshake_send(struct hami_handshake_job *job,
+                                 hami_kubernetes_answered_fn answered);
+
+/* Goes on with job->stage after a pause that grows: none the first time. Tells the caller
+ * where its time is up. The job may be gone afterwards. */
+void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *why);
+
+/* Tells the caller now, and goes on behind. False where the job is gone. */
+bool hami_internal_handshake_go_behind(struct hami_handshake_job *job);
+
+/* Tells the caller if that is still to be done, and frees the job. */
+void hami_internal_handshake_end(struct hami_handshake_job *job);
+
+/* The same, with a lock that only the takeover rules will free now. */
+void hami_internal_handshake_give_up(struct hami_handshake_job *job, const char *why);
+
+/* An answer to LOCK_WRITE; @code as of a write. */
+void hami_internal_handshake_lock_answered(struct hami_handshake_job *job, int code,
+                                           const char *text);
+
+/* The lock's fate is in doubt: goes on with `stage` behind. */
+void hami_internal_handshake_lock_in_doubt(struct hami_handshake_job *job,
+                                           enum hami_internal_handshake_stage stage,
+                                           const char *text);
+
+/* NODE_READ and OWNER_READ brought an object. */
+void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,
+                                           const json_t *node);
+void hami_internal_handshake_owner_was_read(struct hami_handshake_job *job,
+                                            const json_t *pod);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kubelet's part for one node. One thread; a watch's lines only change the list of
+ * pods, admissions start from the turn.
+ */
+#include "kubelet_node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "duration.h"
+#include "kubelet_objects.h"
+#include "kubelet_status.h"
+
+enum pod_state { POD_WAITING, POD_ADMITTING, POD_STARTING, POD_SETTLED };
+
+struct pod {
+    struct pod *next;
+    json_t *object; /* as last seen */
+    enum pod_state state;
+    bool is_present;    /* in the last list, or seen since */
+    bool is_deleting;   /* its end was asked for */
+    int64_t running_ms; /* STARTING: when */
+    struct kubelet_node *node;
+};
+
+struct kubelet_node {
+    const struct kubelet_options *options;
+    struct requests *requests;
+    const char *name;
+    const char *socket;
+    char url[400]; /* of its pods */
+    bool is_watching;
+    int64_t watch_due_ms;
+    int64_t heartbeat_due_ms;
+    struct pod *pods;
+    /* The admission under way. */
+    struct pod *current; /* NULL: none */
+    size_t container;
+    size_t resource;
+    unsigned next_id;
+    char allocation[64];
+    int64_t done_due_ms; /* when the plugin has finished; 0: not waiting for that */
+    bool is_calling;
+    unsigned admitted;
+    unsigned failed;
+};
+
+static void say(const struct kubelet_node *node, const struct pod *pod, const char *event,
+                const char *detail)
+{
+    if (node->options->progress) {
+        json_t *line = json_pack("{s:s, s:I, s:s, s:s, s:s}", "event", event, "time_ms",
+                                 (json_int_t)duration_now_ms(), "node", node->name, "pod",
+                                 kubelet_metadata(pod->object, "name"), "detail", detail);
+        char *text = json_dumps(line, JSON_COMPACT);
+        printf("%s\n", text != NULL ? text : "{}");
+        fflush(stdout);
+        free(text);
+        json_decref(line);
+    } else if (*detail != '\0') {
+        fprintf(stderr, "standin-kubelet: node %s pod %s %s: %s\n", node->name,
+                kubelet_metadata(pod->object, "name"), event, detail);
+    }
+}
+
+/* ---- status --------------------------------------------------------------------- */
+
+static void pod_path(const struct pod *pod, const char *rest, char *path, size_t size)
+{
+    snprintf(path, size, "/api/v1/namespaces/%s/pods/%s%s",
+             kubelet_metadata(pod->object, "namespace"),
+             kubelet_metadata(pod->object, "name"), rest);
+}
+
+static void set_running(struct pod *pod)
+{
+    char path[512];
+    pod->state = POD_SETTLED;
+    pod_path(pod, "/status", path, sizeof(path));
+    say(pod->node, pod, "running", "");
+    kubelet_status_write(pod->node->requests, path, kubelet_running_patch(pod->object));
+}
+
+static void set_failed(struct pod *pod, const char *why)
+{
+    char path[512];
+    pod->state = POD_SETTLED;
+    pod->node->failed++;
+    pod_path(pod, "/status", path, sizeof(path));
+    say(pod->node, pod, "failed", why);
+    kubelet_status_write(pod->node->requests, path,
+                         kubelet_failed_patch(pod->object, why));
+}
+
+/* A pod whose end was asked for goes for good once nothing of it runs. */
+static void remove_deleting(struct pod *pod)
+{
+    char path[512];
+    pod->is_deleting = true;
+    pod_path(pod, "?gracePeriodSeconds=0", path, sizeof(path));
+    struct request request = {
+        .method = "DELETE", .url = path, .timeout_ms = 10000, .done = NULL};
+    requests_send(pod->node->requests, &request);
+}
+
+/* ---- admission ------------------------------------------------------------------ */
+
+static void end_admission(struct kubelet_node *node, const char *why)
+{
+    struct pod *pod = node->current;
+    node->current = NULL;
+    if (why != NULL) {
+        set_failed(pod, why);
+        return;
+    }
+    node->admitted++;
+    pod->state = POD_STARTING;
+    pod->running_ms = duration_now_ms() + node->options->start_ms;
+    say(node, pod, "admitted", "");
+}
+
+/* Why a call failed, from the agent's answer. */
+static void reason_of(const struct answer *answer, char *text, size_t size)
+{
+    json_t *body = json_loads(answer->body, 0, NULL);
+    const char *message = json_string_value(json_object_get(body, "message"));
+    snprintf(text, size, "rpc error: %d %.200s%.300s", answer->status, answer->problem,
+             message != NULL ? message : answer->body);
+    json_decref(body);
+}
+
+static void done_answered(void *data, const struct answer *answer)
+{
+    struct kubelet_node *node = data;
+    node->is_calling = false;
+    if (answer->status == 204) {
+        node->resource++;
+        return;
+    }
+    char why[600];
+    reason_of(answer, why, sizeof(why));
+    end_admission(node, why);
+}
+
+static void allocation_answered(void *data, const struct answer *answer)
+{
+    struct kubelet_node *node = data;
+    char why[600];
+    node->is_calling = false;
+    if (answer->status != 200) {
+        reason_of(answer, why, sizeof(why));
+        end_admission(node, why);
+        return;
+    }
+    json_t *body = json_loads(answer->body, 0, NULL);
+    const char *id = json_string_value(json_object_get(body, "allocation"));
+    const char *uid =
+        json_string_value(json_object_get(json_object_get(body, "pod"), "uid"));
+    if (id == NULL || uid == NULL || strlen(id) >= sizeof(node->allocation)) {
+        end_admission(node, "the agent's answer makes no sense");
+    } else if (strcmp(uid, kubelet_metadata(node->current->object, "uid")) != 0) {
+        /* What all of this is about: another pod's devices. */
+        snprintf(why, sizeof(why), "WRONG POD: asked for uid %s, the agent served %s",
+                 kubelet_metadata(node->current->object, "uid"), uid);
+        end_admission(node, why);
+    } else {
+        snprintf(node->allocation, sizeof(node->allocation), "%s", id);
+        node->done_due_ms = duration_now_ms() + node->options->allocate_ms;
+        say(node, node->current, "allocating", "");
+    }
+    json_decref(body);
+}
+
+static void call_agent(struct kubelet_node *node, const char *url, const char *body,
+                       void (*done)(void *data, const struct answer *answer))
+{
+    struct request request = {.method = "POST",
+                              .url = url,
+                              .unix_socket = node->socket,
+                              .body = body,
+                              .timeout_ms = (long)node->options->patience_ms,
+                              .done = done,
+                              .data = node};
+    node->is_calling = true;
+    if (body == NULL || requests_send(node->requests, &request) < 0) {
+        node->is_calling = false;
+        end_admission(node, "out of memory");
+    }
+}
+
+/* Asks for the next container and resource, or ends the admission. */
+static void allocate_next(struct kubelet_node *node)
+{
+    const json_t *pod = node->current->object;
+    for (; node->container < kubelet_container_count(pod); node->container++) {
+        for (; node->resource < node->options->resource_count; node->resource++) {
+            const char *resource = node->options->resources[node->resource];
+            unsigned count = kubelet_asks(pod, node->container, resource);
+            if (count == 0) {
+                continue;
+            }
+            char *body =
+                kubelet_allocation_body(resource, count, node->name, node->next_id);
+            node->next_id += count;
+            call_agent(node, "http://agent/v1/allocations", body, allocation_answered);
+            free(body);
+            return;
+        }
+        node->resource = 0;
+    }
+    end_admission(node, NULL);
+}
+
+static void plugin_finished(struct kubelet_node *node)
+{
+    char url[160];
+    node->done_due_ms = 0;
+    snprintf(url, sizeof(url), "http://agent/v1/allocations/%s/done", node->allocation);
+    call_agent(node, url, "{}", done_answered);
+}
+
+/* The oldest pod that waits; of one second, the one seen first. */
+static struct pod *next_pod(struct kubelet_node *node)
+{
+    struct pod *oldest = NULL;
+    for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
+        if (pod->state == POD_WAITING &&
+            (oldest == NULL ||
+             strcmp(kubelet_metadata(pod->object, "creationTimestamp"),
+                    kubelet_metadata(oldest->object, "creationTimestamp")) < 0)) {
+            oldest = pod;
+        }
+    }
+    return oldest;
+}
+
+static void admit(struct kubelet_node *node, int64_t now_ms)
+{
+    while (!node->is_calling) {
+        if (node->done_due_ms > 0) {
+            if (node->done_due_ms > now_ms) {
+                return;
+            }
+            plugin_finished(node);
+        } else if (node->current != NULL) {
+            allocate_next(node);
+        } else {
+            node->current = next_pod(node);
+            if (node->current == NULL) {
+                return;
+            }
+            node->current->state = POD_ADMITTING;
+            node->container = 0;
+            node->resource = 0;
+        }
+    }
+}
+
+/* ---- the watch ------------------------------------------------------------------ */
+
+static struct pod *find_pod(struct kubelet_node *node, const char *uid)
+{
+    struct pod *pod = node->pods;
+    while (pod != NULL && strcmp(kubelet_metadata(pod->object, "uid"), uid) != 0) {
+        pod = pod->next;
+    }
+    return pod;
+}
+
+static void note_pod(struct kubelet_node *node, json_t *object, bool is_deleted)
+{
+    struct pod *pod = find_pod(node, kubelet_metadata(object, "uid"));
+    const char *phase =
+        json_string_value(json_object_get(json_object_get(object, "status"), "phase"));
+    if (pod == NULL) {
+        struct pod **link = &node->pods;
+        pod = calloc(1, sizeof(*pod));
+        if (pod == NULL || is_deleted) {
+            free(pod);
+            return;
+        }
+        pod->node = node;
+        /* A kubelet that comes back has these from its checkpoint. */
+        pod->state =
+            phase == NULL || strcmp(phase, "Pending") == 0 ? POD_WAITING : POD_SETTLED;
+        while (*link != NULL) {
+            link = &(*link)->next;
+        }
+        *link = pod;
+    }
+    pod->is_present = !is_deleted;
+    json_incref(object);
+    json_decref(pod->object);
+    pod->object = object;
+}
+
+/* Forget pods that are gone; the end of those that are to go. */
+static void sweep(struct kubelet_node *node)
+{
+    struct pod **link = &node->pods;
+    while (*link != NULL) {
+        struct pod *pod = *link;
+        bool is_deleting = *kubelet_metadata(pod->object, "deletionTimestamp") != '\0';
+        if (pod->state != POD_ADMITTING && !pod->is_present) {
+            *link = pod->next;
+            json_decref(pod->object);
+            free(pod);
+            continue;
+        }
+        if (is_deleting && !pod->is_deleting && pod->state != POD_ADMITTING) {
+            pod->state = POD_SETTLED;
+            remove_deleting(pod);
+        }
+        link = &pod->next;
+    }
+}
+
+static void watch_line(void *data, const char *line)
+{
+    struct kubelet_node *node = data;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *type = json_string_value(json_object_get(event, "type"));
+    json_t *object = json_object_get(event, "object");
+    if (type != NULL && (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)) {
+        note_pod(node, object, false);
+    } else if (type != NULL && strcmp(type, "DELETED") == 0) {
+        note_pod(node, object, true);
+    }
+    json_decref(event);
+}
+
+/* For whatever reason a watch ended: the next list tells all that was missed. */
+static void watch_ended(void *data, const struct answer *answer)
+{
+    struct kubelet_node *node = data;
+    (void)answer;
+    node->is_watching = false;
+    node->watch_due_ms = duration_now_ms() + 100;
+}
+
+static void listed(void *data, const struct answer *answer)
+{
+    struct kubelet_node *node = data;
+    json_t *list = json_loads(answer->body, 0, NULL);
+    const char *version = json_string_value(
+        json_object_get(json_object_get(list, "metadata"), "resourceVersion"));
+    if (answer->status != 200 || version == NULL) {
+        fprintf(stderr, "standin-kubelet: GET %s: %d %s%.200s\n", node->url,
+                answer->status, answer->problem, answer->body);
+        json_decref(list);
+        watch_ended(node, answer);
+        return;
+    }
+    for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
+        pod->is_present = false;
+    }
+    json_t *items = json_object_get(list, "items");
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        note_pod(node, json_array_get(items, i), false);
+    }
+    char url[600];
+    snprintf(url, sizeof(url), "%s&watch=1&allowWatchBookmarks=true&resourceVersion=%s",
+             node->url, version);
+    json_decref(list);
+    struct request request = {.method = "GET",
+                              .url = url,
+                              .line = watch_line,
+                              .done = watch_ended,
+                              .data = node};
+    if (requests_send(node->requests, &request) < 0) {
+        watch_ended(node, answer);
+    }
+}
+
+static void open_watch(struct kubelet_node *node)
+{
+    struct request request = {.method = "GET",
+                              .url = node->url,
+                              .timeout_ms = 30000,
+                              .done = listed,
+                              .data = node};
+    node->is_watching = true;
+    if (requests_send(node->requests, &request) < 0) {
+        watch_ended(node, NULL);
+    }
+}
+
+/* ---- public --------------------------------------------------------------------- */
+
+static void heartbeat(struct kubelet_node *node, int64_t now_ms)
+{
+    char path[320];
+    node->heartbeat_due_ms = now_ms + node->options->heartbeat_ms;
+    snprintf(path, sizeof(path), "/api/v1/nodes/%s/status", node->name);
+    kubelet_status_write(node->requests, path, kubelet_heartbeat_patch());
+}
+
+int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms)
+{
+    int64_t next = now_ms + 1000;
+    if (!node->is_watching && node->watch_due_ms <= now_ms) {
+        open_watch(node);
+    }
+    if (node->options->heartbeat_ms > 0 && node->heartbeat_due_ms <= now_ms) {
+        heartbeat(node, now_ms);
+    }
+    sweep(node);
+    admit(node, now_ms);
+    for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
+        if (pod->state == POD_STARTING && pod->running_ms <= now_ms) {
+            set_running(pod);
+        } else if (pod->state == POD_STARTING && pod->running_ms < next) {
+            next = pod->running_ms;
+        }
+    }
+    if (node->done_due_ms > 0 && node->done_due_ms < next) {
+        next = node->done_due_ms;
+    }
+    if (node->options->heartbeat_ms > 0 && node->heartbeat_due_ms < next) {
+        next = node->heartbeat_due_ms;
+    }
+    if (!node->is_watching && node->watch_due_ms < next) {
+        next = node->watch_due_ms;
+    }
+    return next;
+}
+
+struct kubelet_node *kubelet_node_new(const struct kubelet_options *options,
+                                      struct requests *requests, size_t index)
+{
+    struct kubelet_node *node = calloc(1, sizeof(*node));
+    if (node == NULL) {
+        return NULL;
+    }
+    node->options = options;
+    node->requests = requests;
+    node->name = options->nodes[index];
+    node->socket = options->sockets[index];
+    snprintf(node->url, sizeof(node->url),
+             "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", node->name);
+    return node;
+}
+
+void kubelet_node_totals(const struct kubelet_node *node, unsigned *ret_admitted,
+                         unsigned *ret_failed)
+{
+    *ret_admitted += node->admitted;
+    *ret_failed += node->failed;
+}
+
+void kubelet_node_free(struct kubelet_node *node)
+{
+    while (node->pods != NULL) {
+        struct pod *pod = node->pods;
+        node->pods = pod->next;
+        json_decref(pod->object);
+        free(pod);
+    }
+    free(node);
+}
