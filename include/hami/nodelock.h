@@ -124,7 +124,7 @@ struct hami_owner {
     const char *uid;            /* 1 to HAMI_NODELOCK_UID_MAX of [A-Za-z0-9._:-] */
 };
 
-/* What is asked. Start with HAMI_NODELOCK_REQUEST_INIT or zero and set size. */
+/* What is asked. Start with HAMI_NODELOCK_REQUEST_INIT, or zero it and set size. */
 struct hami_nodelock_request {
     size_t size;               /* sizeof(struct hami_nodelock_request) */
     const char *node;          /* RFC 1123 subdomain, up to 253 characters */
@@ -135,7 +135,6 @@ struct hami_nodelock_request {
     size_t key_count;          /* 0 with keys NULL, else 1 to HAMI_NODELOCK_KEYS_MAX, no key twice */
     hami_cancel *cancel;       /* NULL, or ends the wait early; referenced until the wait has ended */
     int32_t priority;          /* higher goes first, but passes one waiter at most 4 times; 0 */
-    const char *group;         /* NULL, or members that are kept together; up to 253 characters */
 };
 #define HAMI_NODELOCK_REQUEST_INIT HAMI_SIZED(struct hami_nodelock_request)
 
@@ -227,7 +226,8 @@ struct hami_nodelock_config {
     uint32_t nodes_max;               /* nodes known at a time; 0 = 65536 */
     void (*wakeup)(void *data);       /* NULL: the manager runs a thread of its own. Else it runs none
                                          and calls this, from any thread and with no lock held, when
-                                         hami_nodelock_dispatch() should be called soon */
+                                         hami_nodelock_dispatch() should be called soon; it must not
+                                         call it itself */
     void *wakeup_data;
     void (*owner_lost)(void *data, hami_lease *lease, const struct hami_error *error);
                                       /* NULL, or: a held lease is no longer in the store. From
@@ -238,7 +238,7 @@ struct hami_nodelock_config {
                                       /* NULL = silent. One line, no newline; from any thread, no lock
                                          held */
     void *log_data;
-    struct hami_clock clock;          /* all NULL = the system's */
+    struct hami_clock clock;          /* all NULL = the system's; else wakeup is required */
     struct hami_allocator allocator;  /* all NULL = malloc's */
     uint64_t random_seed;             /* 0 = from the system; else holder id and jitter repeat */
 };

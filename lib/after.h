@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done when the node's mutex is free: callbacks queued, memory given back, lines
+ * logged. */
+#ifndef HAMI_LIB_AFTER_H
+#define HAMI_LIB_AFTER_H
+
+#include "internal.h"
+
+void hami_internal_after_init(struct hami_internal_after *after,
+                              struct hami_internal_node *node);
+
+/* Notes facts to be freed; NULL is fine. */
+void hami_internal_after_free_facts(struct hami_internal_after *after,
+                                    struct hami_internal_facts *facts);
+
+/* Notes a log line; a fifth one in one go is dropped. */
+void hami_internal_after_log(struct hami_internal_after *after, enum hami_log_level level,
+                             const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Does it all. No lock is held. */
+void hami_internal_after_run(struct hami_internal_after *after);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See dispatch.h. ready_mutex guards the lists of ended waits and dones, the kicked
+ * nodes, and who dispatches; timers_mutex the heap of nodes. Both are leaves. An armed
+ * timer and a place in the kicked list hold a pin on the node.
+ */
+#include "dispatch.h"
+
+#include "after.h"
+#include "cancel.h"
+#include "lease.h"
+#include "memory.h"
+#include "node.h"
+#include "run.h"
+#include "nodes.h"
+#include "waiter.h"
+
+void hami_internal_dispatch_wake(struct hami_nodelock *lock)
+{
+    if (lock->config.wakeup) {
+        lock->config.wakeup(lock->config.wakeup_data);
+        return;
+    }
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    lock->woken = true;
+    (void)pthread_cond_broadcast(&lock->ready_condition);
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
+void hami_internal_dispatch_signal(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    (void)pthread_cond_broadcast(&lock->ready_condition);
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
+void hami_internal_dispatch_call_returned(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    if (atomic_fetch_sub(&lock->calls_out, 1) == 1) {
+        (void)pthread_cond_broadcast(&lock->ready_condition);
+    }
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
+void hami_internal_dispatch_queue(struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = after->lock;
+    bool wake = after->wake;
+
+    after->wake = false;
+    if (after->lost) {
+        after->lost = false;
+        hami_internal_dispatch_kick(after->node);
+        wake = true;
+    }
+    if (!list_is_empty(&after->ready_waits) || !list_is_empty(&after->ready_dones)) {
+        (void)pthread_mutex_lock(&lock->ready_mutex);
+        list_append_all(&lock->ready_waits, &after->ready_waits);
+        list_append_all(&lock->ready_dones, &after->ready_dones);
+        (void)pthread_mutex_unlock(&lock->ready_mutex);
+        wake = true;
+    }
+    if (wake) {
+        hami_internal_dispatch_wake(lock);
+    }
+}
+
+bool hami_internal_dispatch_arm(struct hami_internal_node *node, uint64_t due_ns)
+{
+    struct hami_nodelock *lock = node->lock;
+
+    (void)pthread_mutex_lock(&lock->timers_mutex);
+    bool was_armed = node->timer.armed;
+    uint64_t before = hami_internal_timers_next(&lock->timers);
+    hami_internal_timers_set(&lock->timers, &node->timer, due_ns);
+    bool armed = node->timer.armed;
+    bool sooner = hami_internal_timers_next(&lock->timers) < before;
+    (void)pthread_mutex_unlock(&lock->timers_mutex);
+    if (armed && !was_armed) {
+        hami_internal_nodes_pin(node);
+    } else if (!armed && was_armed) {
+        hami_internal_nodes_unpin(node);
+    }
+    return sooner;
+}
+
+void hami_internal_dispatch_kick(struct hami_internal_node *node)
+{
+    struct hami_nodelock *lock = node->lock;
+
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    if (!node->kicked) {
+        node->kicked = true;
+        hami_internal_nodes_pin(node);
+        list_insert(&lock->kicked, &node->kick_link);
+    }
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
+bool hami_internal_dispatch_is_inside(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    bool inside = lock->dispatching && pthread_equal(lock->dispatcher, pthread_self());
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+    return inside;
+}
+
+/* Brings on a node whose pin is ours, and gives the pin back. */
+static void visit(struct hami_internal_node *node)
+{
+    struct hami_internal_after after;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    hami_internal_node_cancel(node, &after);
+    hami_internal_run(node, &after);
+    hami_internal_lease_tell_lost(node);
+    hami_internal_nodes_unpin(node);
+}
+
+static struct hami_internal_node *next_due(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->timers_mutex);
+    struct hami_internal_timer *timer =
+        hami_internal_timers_pop(&lock->timers, hami_internal_now(lock));
+    (void)pthread_mutex_unlock(&lock->timers_mutex);
+    return timer ? LIST_ENTRY(timer, struct hami_internal_node, timer) : NULL;
+}
+
+static struct hami_internal_node *next_kicked(struct hami_nodelock *lock)
+{
+    struct hami_internal_node *node = NULL;
+
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    if (!list_is_empty(&lock->kicked)) {
+        node = LIST_ENTRY(lock->kicked.next, struct hami_internal_node, kick_link);
+        list_remove(&node->kick_link);
+        node->kicked = false;
+    }
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+    return node;
+}
+
+static size_t call_back(struct hami_nodelock *lock)
+{
+    size_t count = 0;
+
+    for (;; count++) {
+        struct hami_wait *wait = NULL;
+        struct hami_internal_done *done = NULL;
+        (void)pthread_mutex_lock(&lock->ready_mutex);
+        if (!list_is_empty(&lock->ready_waits)) {
+            wait = LIST_ENTRY(lock->ready_waits.next, struct hami_wait, link);
+            list_remove(&wait->link);
+        } else if (!list_is_empty(&lock->ready_dones)) {
+            done = LIST_ENTRY(lock->ready_dones.next, struct hami_internal_done, link);
+            list_remove(&done->link);
+        }
+        (void)pthread_mutex_unlock(&lock->ready_mutex);
+        if (wait) {
+            hami_internal_waiter_deliver(wait);
+        } else if (done) {
+            hami_internal_lease_deliver(lock, done);
+        } else {
+            return count;
+        }
+    }
+}
+
+static bool enter(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    bool free = !lock->dispatching;
+    if (free) {
+        lock->dispatching = true;
+        lock->dispatcher = pthread_self();
+    }
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+    return free;
+}
+
+static void leave(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    lock->dispatching = false;
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
+size_t hami_internal_dispatch_turn(struct hami_nodelock *lock)
+{
+    struct hami_internal_node *node;
+    size_t count;
+
+    if (!enter(lock)) {
+        return 0;
+    }
+    while ((node = next_due(lock)) || (node = next_kicked(lock))) {
+        visit(node);
+    }
+    count = call_back(lock);
+    leave(lock);
+    return count;
+}
+
+uint64_t hami_internal_dispatch_next(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    bool now = !list_is_empty(&lock->ready_waits) || !list_is_empty(&lock->ready_dones) ||
+               !list_is_empty(&lock->kicked);
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+    if (now) {
+        return 0;
+    }
+    (void)pthread_mutex_lock(&lock->timers_mutex);
+    uint64_t due = hami_internal_timers_next(&lock->timers);
+    (void)pthread_mutex_unlock(&lock->timers_mutex);
+    return due;
+}

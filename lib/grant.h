@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing of grants and leases. No lock is held. */
+#ifndef HAMI_LIB_GRANT_H
+#define HAMI_LIB_GRANT_H
+
+#include "internal.h"
+
+/* A grant for an owner; its texts are copied behind it. NULL = out of memory. */
+struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
+                                                    const struct hami_owner *owner);
+
+/* A grant that can take over any record of ours found in the store (see _adopt). */
+struct hami_internal_grant *
+hami_internal_grant_new_spare(const struct hami_nodelock *lock);
+
+struct hami_internal_grant *hami_internal_grant_free(const struct hami_nodelock *lock,
+                                                     struct hami_internal_grant *grant);
+
+/* With the node's mutex: a spare becomes the grant that a slot's record stands for. */
+void hami_internal_grant_adopt(struct hami_internal_grant *spare,
+                               struct hami_internal_slot *slot);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs that the core's files share.
+ *
+ * Locks, in the order in which they may be taken:
+ *   table.mutex -> node.mutex -> timers_mutex, ready_mutex, keys_mutex, kept_mutex,
+ * cancel.mutex (leaves) No callback, transport function, allocation or log line under any
+ * of them: what has to be done is collected in a `struct hami_internal_after` and done
+ * when the node's mutex is free again.
+ */
+#ifndef HAMI_LIB_INTERNAL_H
+#define HAMI_LIB_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hami/handshake.h>
+#include <hami/nodelock.h>
+#include <hami/transport.h>
+
+#include "list.h"
+#include "places.h"
+#include "protocol.h"
+#include "timers.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+/* An owner is asked about while somebody waits behind it: first after, then each. */
+#define HAMI_INTERNAL_ASK_FIRST_NS (250 * NS_PER_MS)
+#define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S
+/* Facts about an asker older than this are read again before its lock is written. */
+#define HAMI_INTERNAL_ASKER_AGE_NS (2 * NS_PER_S)
+/* A store is read again while somebody waits: one that tells no news, one that does. */
+#define HAMI_INTERNAL_POLL_NS (100 * NS_PER_MS)
+#define HAMI_INTERNAL_REREAD_NS NS_PER_S
+/* A transport that has not completed a call this long past its deadline is given up on.
+ */
+#define HAMI_INTERNAL_CALL_GRACE_NS NS_PER_S
+/* Pauses between tries that failed: doubling from the first to the last. */
+#define HAMI_INTERNAL_RETRY_FIRST_NS (20 * NS_PER_MS)
+#define HAMI_INTERNAL_RETRY_LAST_NS (5 * NS_PER_S)
+/* Senseless answers in a row that end a wait with PROTO. */
+#define HAMI_INTERNAL_PROTO_MAX 3
+/* Lock keys of one manager, and records of one node. */
+#define HAMI_INTERNAL_KEYS_MAX 64
+
+struct hami_internal_facts; /* call.h */
+
+/* One record of a lock key (one a permit): the names of its two annotations. */
+struct hami_internal_record_key {
+    char lock[HAMI_NODELOCK_KEY_MAX + 4];
+    char lease[HAMI_NODELOCK_KEY_MAX + 11];
+};
+
+/* A lock key in use. Interned for the manager's life, so that pointers can be compared.
+ */
+struct hami_internal_key {
+    char name[HAMI_NODELOCK_KEY_MAX + 1];
+    size_t permits;
+    struct hami_internal_record_key records[];
+};
+
+/* A buffer for a text. */
+struct hami_internal_text {
+    char *data;
+    size_t capacity;
+};
+
+/* Lock and lease as some source told them. */
+struct hami_internal_pair {
+    struct hami_internal_text lock_text, lease_text;
+    const char *lock, *lease; /* into the texts; NULL = absent */
+};
+
+/* One record of a node, as last known. Guarded by the node's mutex. */
+struct hami_internal_slot {
+    const struct hami_internal_key *key;
+    size_t permit;
+    bool known; /* the pair is from the store */
+    struct hami_internal_pair pair;
+    struct hami_lock_record record; /* the pair, taken apart */
+    uint64_t version_number;        /* node version of this knowledge; 0 = not a number */
+    uint64_t first_seen_ns;         /* of this very pair */
+    struct hami_internal_grant *grant; /* ours that stands here, or NULL */
+    bool has_news;                     /* a watch told this while a call was in flight */
+    struct hami_internal_pair news;
+    char news_version[64];
+    /* what was learned about the owner of this very pair */
+    struct hami_internal_facts *facts; /* NULL = nothing */
+    uint64_t ask_next_ns, revoke_next_ns;
+    bool asked, revoked, alarmed;
+    enum hami_internal_reason reason; /* as last judged */
+};
+
+enum hami_internal_grant_state {
+    GRANT_READY = 0, /* made ahead; not written */
+    GRANT_TAKING,    /* the write is in flight or in doubt */
+    GRANT_STANDING,  /* in the store, as far as is known */
+    GRANT_RELEASING, /* nobody here wants it any more */
+    GRANT_ENDED
+};
+
+/* One write under one fence, for all keys of a request. Guarded by the node's mutex. */
+struct hami_internal_grant {
+    struct hami_internal_list link; /* node.grants, or after.ended_grants */
+    enum hami_internal_grant_state state;
+    struct hami_internal_slot *slots[HAMI_NODELOCK_KEYS_MAX];
+    size_t slot_count;
+    struct hami_owner owner; /* texts behind the struct */
+    uint64_t fence, attempt;
+    char *value, *lease; /* lock value and lease text as written; behind the struct */
+    size_t lease_size;
+    char version[64]; /* owner's, read before the lock was written; "" = unknown */
+    struct hami_internal_facts
+        *judged;             /* the facts that the take was judged by; NULL = none */
+    uint32_t shares;         /* leases not consumed */
+    struct hami_wait *taker; /* TAKING: for whom; NULL = nobody any more */
+    bool handed_off;
+    bool gone;       /* seen to be no longer in the store */
+    int gone_code;   /* LOST or NODE */
+    bool no_binding; /* RELEASING: no Binding under it can succeed any more */
+    bool unsure;     /* RELEASING: a removal may have been carried out unseen */
+    uint64_t write_deadline_ns; /* of the last write */
+    uint64_t retry_ns;          /* RELEASING: not before */
+    uint32_t retries;
+    struct hami_internal_done *release; /* RELEASING: who is told; NULL = nobody */
+};
+
+/* Somebody who waits for a release or a check. Guarded by the node's mutex until ended.
+ */
+struct hami_internal_done {
+    struct hami_internal_list link;   /* node.checks; then after.ready */
+    struct hami_internal_timer timer; /* node.deadlines, kind TIMER_DONE */
+    struct hami_internal_grant *grant;
+    bool check, ended, blocking;
+    uint64_t started_ns;
+    hami_done_fn callback;
+    void *data;
+    pthread_cond_t condition;
+    struct hami_error error;
+};
+
+/* Guarded by the node's mutex. */
+struct hami_lease {
+    struct hami_internal_list link; /* node.leases */
+    struct hami_nodelock *lock;
+    struct hami_internal_node *node;
+    struct hami_internal_grant *grant;
+    uint32_t references; /* the holder's, and one while the loss is being told */
+    bool told_lost;
+    bool consumed;
+};
+
+enum hami_internal_asker {
+    ASKER_UNKNOWN = 0, /* inspect it before the lock is written */
+    ASKER_FIT,
+    ASKER_SUSPECT /* a watch contradicts: read it now, wherever it stands in the queue */
+};
+
+/* One acquire. Guarded by the node's mutex until ended. */
+struct hami_wait {
+    struct hami_internal_list
+        link; /* node.waiters; then after.ready and nodelock.ready */
+    struct hami_internal_timer timer;      /* node.deadlines, kind TIMER_WAIT */
+    struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
+    struct hami_nodelock *lock;
+    struct hami_internal_node *node;
+    const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
+    size_t key_count;
+    uint64_t place, since_ns, deadline_ns;
+    int32_t priority;
+    uint32_t passed; /* times that a higher priority was put before it */
+    bool returned;   /* it came back with an older place */
+    bool try_only, own, ended, blocking;
+    enum hami_internal_asker asker;
+    uint64_t asker_ns; /* when its inspection began */
+    uint64_t retry_ns;
+    uint32_t retries, senseless;
+    int failure;                       /* last code that a retry may mend; 0 = none */
+    struct hami_internal_grant *grant; /* made ahead: nothing is allocated under a lock */
+    hami_lease *lease;                 /* likewise */
+    hami_acquired_fn callback;
+    void *data;
+    hami_cancel *cancel;
+    pthread_cond_t condition;
+    struct hami_error error;
+};
+
+enum hami_internal_operation {
+    OPERATION_NONE = 0,
+    OPERATION_READ,
+    OPERATION_TAKE,
+    OPERATION_REMOVE,
+    OPERATION_INSPECT_ASKER,
+    OPERATION_INSPECT_HOLDER,
+    OPERATION_REVOKE_HOLDER, /* of a lock that is in the way */
+    OPERATION_REVOKE_OWN     /* of a grant that is to be released */
+};
+
+enum { TIMER_NODE = 0, TIMER_WAIT, TIMER_DONE };
+
+/* A node that is known. */
+struct hami_internal_node {
+    struct hami_internal_list link;      /* bucket of the table; table.mutex */
+    struct hami_internal_list kick_link; /* nodelock.kicked; ready_mutex */
+    bool kicked;                         /* ready_mutex */
+    struct hami_internal_timer timer;    /* nodelock.timers; timers_mutex */
+    atomic_uint pins; /* it stays while above 0; rises under table.mutex, or where
+                         the caller has a pin already */
+    struct hami_nodelock *lock;
+    char *name;
+    uint64_t hash;
+    pthread_mutex_t mutex; /* guards all below */
+    struct hami_internal_slot *slots[HAMI_INTERNAL_KEYS_MAX];
+    size_t slot_count;
+    struct hami_internal_list waiters; /* in the order in which they are served */
+    uint32_t waiter_count, suspects, owners;
+    struct hami_internal_list grants, leases, checks;
+    struct hami_internal_heap deadlines; /* of waits, releases and checks */
+    /* the one operation in flight */
+    enum hami_internal_operation operation;
+    hami_call *call;
+    struct hami_internal_slot *operation_slot;
+    struct hami_internal_grant *operation_grant;
+    struct hami_wait *operation_wait; /* NULL if it ended meanwhile */
+    uint64_t operation_ns;            /* when it began */
+    bool call_aborted;
+    struct hami_internal_grant
+        *doubt; /* its last write needs a read before anything else */
+    bool doubt_removes, doubt_refused;
+    /* made ahead */
+    hami_call *spare_call;
+    struct hami_internal_grant *spare_grant;
+    /* knowledge */
+    char version[64];        /* "" = unknown */
+    uint64_t version_number; /* 0 = not a number */
+    uint64_t server_time_us;
+    uint64_t max_fence; /* seen on this node */
+    bool want_read;
+    uint64_t read_ns;   /* when the last good read began; 0 = never */
+    uint64_t reread_ns; /* a read is due then; HAMI_DEADLINE_NEVER = none */
+    uint64_t read_retry_ns;
+    uint32_t read_retries, senseless;
+    int failure;      /* of the last read; 0 = it went well */
+    bool busy;        /* counted in nodelock.work */
+    uint64_t wake_ns; /* when time alone makes something due */
+};
+
+/* What is to be done when the node's mutex is free. */
+struct hami_internal_after {
+    struct hami_nodelock *lock;
+    struct hami_internal_node *node;
+    struct hami_internal_list ready_waits, ready_dones; /* with a callback */
+    struct hami_internal_list ended_grants;             /* to be freed */
+    struct hami_internal_facts *facts[8];               /* to be freed */
+    size_t fact_count;
+    bool need_call, need_grant, lost, wake;
+    hami_call *abort; /* with a reference of its own */
+    hami_call *free_call;
+    struct {
+        enum hami_log_level level;
+        char line[480];
+    } logs[4];
+    size_t log_count;
+};
+
+struct hami_internal_table {
+    pthread_mutex_t mutex;
+    struct hami_internal_list *buckets;
+    size_t bucket_count, node_count;
+};
+
+struct hami_internal_counters {
+    atomic_uint_least64_t grants, timeouts, cancels, refusals, handoffs, releases,
+        hand_overs, takeovers, revocations, lost, in_doubt, undone, alarms, calls;
+    atomic_uint_least32_t waiters, leases;
+};
+
+struct hami_nodelock {
+    struct hami_nodelock_config config; /* defaults filled in */
+    struct hami_transport *transport;
+    char holder[320];
+    atomic_uint *fork_page; /* 1; wiped to 0 in a forked child */
+    atomic_uint references; /* the creator's, and one a lease */
+    atomic_uint work;       /* nodes with something in flight */
+    atomic_uint calls_out;  /* calls that the transport holds */
+    atomic_bool closing, freed;
+    atomic_uint_least64_t attempts, places, random;
+    struct hami_internal_table table;
+    pthread_mutex_t keys_mutex;
+    struct hami_internal_key *keys[HAMI_INTERNAL_KEYS_MAX];
+    size_t key_count;
+    pthread_mutex_t timers_mutex;
+    struct hami_internal_heap timers; /* of nodes */
+    pthread_mutex_t ready_mutex;
+    pthread_cond_t ready_condition; /* the thread's, shutdown's and free's */
+    struct hami_internal_list ready_waits, ready_dones, kicked;
+    bool woken, stop;
+    bool dispatching;
+    pthread_t dispatcher;
+    atomic_bool lost_pending;
+    pthread_t thread;
+    bool has_thread, system_clock;
+    pthread_mutex_t kept_mutex;
+    struct hami_internal_places *kept;
+    struct hami_internal_counters counters;
+};
+
+static inline uint64_t hami_internal_now(const struct hami_nodelock *lock)
+{
+    return lock->config.clock.monotonic_ns(lock->config.clock.data);
+}
+
+static inline const struct hami_allocator *
+hami_internal_allocator(const struct hami_nodelock *lock)
+{
+    return &lock->config.allocator;
+}
+
+static inline void hami_internal_count(atomic_uint_least64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+#endif

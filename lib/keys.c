@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See keys.h. keys_mutex guards the array; what it points to never changes. */
+#include "keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+
+static struct hami_internal_key *make(struct hami_nodelock *lock, const char *name)
+{
+    size_t permits = lock->config.permits;
+    struct hami_internal_key *key = hami_internal_memory_zero(
+        hami_internal_allocator(lock), sizeof(*key) + permits * sizeof(key->records[0]));
+
+    if (!key) {
+        return NULL;
+    }
+    (void)snprintf(key->name, sizeof(key->name), "%s", name);
+    key->permits = permits;
+    for (size_t i = 0; i < permits; i++) {
+        struct hami_internal_record_key *record = &key->records[i];
+        (void)snprintf(record->lock, sizeof(record->lock), "%s", name);
+        (void)hami_lease_key(name, record->lease, sizeof(record->lease));
+        if (i > 0) {
+            size_t lock_length = strlen(record->lock),
+                   lease_length = strlen(record->lease);
+            (void)snprintf(record->lock + lock_length, sizeof(record->lock) - lock_length,
+                           ".%zu", i);
+            (void)snprintf(record->lease + lease_length,
+                           sizeof(record->lease) - lease_length, ".%zu", i);
+        }
+    }
+    return key;
+}
+
+static struct hami_internal_key *find(const struct hami_nodelock *lock, const char *name)
+{
+    for (size_t i = 0; i < lock->key_count; i++) {
+        if (strcmp(lock->keys[i]->name, name) == 0) {
+            return lock->keys[i];
+        }
+    }
+    return NULL;
+}
+
+int hami_internal_keys_get(struct hami_nodelock *lock, const char *name,
+                           const struct hami_internal_key **ret)
+{
+    int code = 0;
+
+    (void)pthread_mutex_lock(&lock->keys_mutex);
+    struct hami_internal_key *key = find(lock, name);
+    (void)pthread_mutex_unlock(&lock->keys_mutex);
+    if (!key) {
+        struct hami_internal_key *made = make(lock, name);
+        (void)pthread_mutex_lock(&lock->keys_mutex);
+        key = find(lock, name);
+        if (!key && made && lock->key_count < HAMI_INTERNAL_KEYS_MAX) {
+            lock->keys[lock->key_count++] = key = made;
+            made = NULL;
+        }
+        code = key ? 0 : made ? HAMI_E_LIMIT : HAMI_E_NOMEM;
+        (void)pthread_mutex_unlock(&lock->keys_mutex);
+        hami_internal_memory_free(hami_internal_allocator(lock), made);
+    }
+    if (code == 0) {
+        *ret = key;
+    }
+    return code;
+}
+
+void hami_internal_keys_done(struct hami_nodelock *lock)
+{
+    for (size_t i = 0; i < lock->key_count; i++) {
+        hami_internal_memory_free(hami_internal_allocator(lock), lock->keys[i]);
+    }
+    lock->key_count = 0;
+}

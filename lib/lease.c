@@ -1,0 +1,435 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See lease.h: the public lease functions. A lease is one share of a grant. Consuming the
+ * last share either starts the grant's release, or leaves the grant to the node side
+ * (hand-off); the rest is the node's machine. The only waiting is in park(), until an
+ * absolute deadline.
+ */
+#include "lease.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "after.h"
+#include "call.h"
+#include "dispatch.h"
+#include "errors.h"
+#include "manager.h"
+#include "memory.h"
+#include "node.h"
+#include "run.h"
+#include "nodes.h"
+
+/* ---- looking at a lease ---- */
+
+static int check_lease(const hami_lease *lease)
+{
+    if (!lease) {
+        return HAMI_E_INVAL;
+    }
+    if (hami_internal_manager_is_forked(lease->lock)) {
+        return HAMI_E_FORKED;
+    }
+    return atomic_load(&lease->lock->freed) ? HAMI_E_CLOSED : 0;
+}
+
+uint64_t hami_lease_fence(const hami_lease *lease)
+{
+    return check_lease(lease) == 0 ? lease->grant->fence : 0;
+}
+
+int hami_lease_facts(const hami_lease *lease, struct hami_lease_view *ret)
+{
+    struct hami_lease_view view = HAMI_LEASE_VIEW_INIT;
+
+    if (!lease || !ret || ret->size < sizeof(ret->size)) {
+        return HAMI_E_INVAL;
+    }
+    size_t size = ret->size;
+    if (!hami_internal_errors_is_struct_known(ret, size, sizeof(view))) {
+        return HAMI_E_ABI;
+    }
+    int code = check_lease(lease);
+    if (code < 0) {
+        return code;
+    }
+    /* A grant's texts do not change while it stands, so no lock is needed. */
+    const struct hami_internal_grant *grant = lease->grant;
+    view.node = lease->node->name;
+    view.owner = grant->owner;
+    view.key = grant->slots[0]->key->name;
+    view.value = grant->value;
+    view.holder = lease->lock->holder;
+    view.fence = grant->fence;
+    view.attempt = grant->attempt;
+    view.owner_version = grant->judged ? grant->judged->facts.version : NULL;
+    view.owner_revoked = grant->judged ? grant->judged->facts.revoked : NULL;
+    memcpy(ret, &view, size < sizeof(view) ? size : sizeof(view));
+    ret->size = size;
+    return 0;
+}
+
+/* ---- consuming ---- */
+
+/* With the node's mutex: the lease leaves its grant. */
+static void detach(hami_lease *lease)
+{
+    list_remove(&lease->link);
+    lease->consumed = true;
+    lease->grant->shares--;
+    atomic_fetch_sub_explicit(&lease->lock->counters.leases, 1, memory_order_relaxed);
+}
+
+static void unref(hami_lease *lease, bool last)
+{
+    if (last) {
+        struct hami_nodelock *lock = lease->lock;
+        hami_internal_memory_free(hami_internal_allocator(lock), lease);
+        hami_internal_manager_unref(lock);
+    }
+}
+
+/* The manager is freed: nobody can act on the store any more. */
+static int consume_closed(hami_lease *lease, int code)
+{
+    if (code == HAMI_E_CLOSED) {
+        unref(lease, --lease->references == 0);
+    }
+    return code;
+}
+
+int hami_lease_handoff(hami_lease *lease)
+{
+    struct hami_internal_after after;
+    int code = check_lease(lease);
+
+    if (code < 0) {
+        return consume_closed(lease, code);
+    }
+    struct hami_internal_node *node = lease->node;
+    hami_internal_nodes_pin(node);
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    struct hami_internal_grant *grant = lease->grant;
+    detach(lease);
+    grant->handed_off = true;
+    hami_internal_count(&lease->lock->counters.handoffs);
+    if (grant->gone && grant->shares == 0) {
+        hami_internal_node_end_grant(node, grant, 0, &after);
+    }
+    bool last = --lease->references == 0;
+    hami_internal_run(node, &after);
+    hami_internal_nodes_unpin(node);
+    unref(lease, last);
+    return 0;
+}
+
+/* With the node's mutex: consumes the lease. Returns true if the end is known: *code says
+ * it. */
+static bool give_back(hami_lease *lease, struct hami_internal_done *done, int *code,
+                      struct hami_internal_after *after)
+{
+    struct hami_internal_node *node = lease->node;
+    struct hami_internal_grant *grant = lease->grant;
+
+    detach(lease);
+    if (grant->gone) {
+        *code = grant->gone_code;
+        if (grant->shares == 0) {
+            hami_internal_node_end_grant(node, grant, 0, after);
+        }
+        return true;
+    }
+    if (grant->shares > 0 || grant->handed_off) {
+        *code = 0;
+        return true;
+    }
+    grant->state = GRANT_RELEASING;
+    grant->retry_ns = 0;
+    grant->release = done;
+    if (done) {
+        done->grant = grant;
+        hami_internal_timers_set(&node->deadlines, &done->timer, done->timer.due_ns);
+    }
+    return false;
+}
+
+static struct hami_internal_done *make_done(struct hami_nodelock *lock,
+                                            uint64_t deadline_ns)
+{
+    struct hami_internal_done *done =
+        hami_internal_memory_zero(hami_internal_allocator(lock), sizeof(*done));
+    pthread_condattr_t attributes;
+
+    if (!done) {
+        return NULL;
+    }
+    list_init(&done->link);
+    done->timer.kind = TIMER_DONE;
+    done->timer.due_ns = deadline_ns;
+    done->started_ns = hami_internal_now(lock);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int failed = pthread_cond_init(&done->condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    if (failed) {
+        hami_internal_memory_free(hami_internal_allocator(lock), done);
+        return NULL;
+    }
+    return done;
+}
+
+static void free_done(struct hami_nodelock *lock, struct hami_internal_done *done)
+{
+    if (done) {
+        (void)pthread_cond_destroy(&done->condition);
+        hami_internal_memory_free(hami_internal_allocator(lock), done);
+    }
+}
+
+/* Waits for the end of a release or check; with the node's mutex held. */
+static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
+                 struct hami_internal_done *done, uint64_t deadline_ns)
+{
+    uint64_t seconds = deadline_ns / NS_PER_S;
+    struct timespec until = {.tv_sec =
+                                 (time_t)(seconds < INT32_MAX ? seconds : INT32_MAX),
+                             .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+
+    while (!done->ended) {
+        if (!lock->system_clock) {
+            (void)pthread_cond_wait(&done->condition, &node->mutex);
+        } else if (pthread_cond_timedwait(&done->condition, &node->mutex, &until) ==
+                       ETIMEDOUT &&
+                   !done->ended) {
+            struct hami_internal_after after;
+            hami_internal_after_init(&after, node);
+            hami_internal_run(node, &after);
+            (void)pthread_mutex_lock(&node->mutex);
+        }
+    }
+}
+
+static int inside(struct hami_error *reterr)
+{
+    return hami_internal_errors_set(
+        reterr, HAMI_E_INVAL, "a blocking call from a callback would wait for itself");
+}
+
+/* Consumes a lease by a release and tells its end, if it is known at once. */
+static bool start_release(hami_lease *lease, struct hami_internal_done *done, int *code)
+{
+    struct hami_internal_node *node = lease->node;
+    struct hami_internal_after after;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    bool known = give_back(lease, done, code, &after);
+    bool last = --lease->references == 0;
+    hami_internal_run(node, &after);
+    unref(lease, last);
+    return known;
+}
+
+int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
+{
+    int cancel_state, code = check_lease(lease);
+
+    if (code < 0) {
+        return hami_internal_errors_set(reterr, consume_closed(lease, code), "%s",
+                                        hami_strerror(code));
+    }
+    struct hami_nodelock *lock = lease->lock;
+    struct hami_internal_node *node = lease->node;
+    if (hami_internal_dispatch_is_inside(lock)) {
+        return inside(reterr);
+    }
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    hami_internal_manager_ref(lock);
+    hami_internal_nodes_pin(node);
+    struct hami_internal_done *done = make_done(lock, deadline_ns);
+    if (done) {
+        done->blocking = true;
+    }
+    if (!start_release(lease, done, &code)) {
+        if (done) {
+            (void)pthread_mutex_lock(&node->mutex);
+            park(lock, node, done, deadline_ns);
+            (void)pthread_mutex_unlock(&node->mutex);
+        }
+        /* Without memory for waiting the release goes on all the same; nobody can tell
+         * how. */
+        code = done ? done->error.code : HAMI_E_IN_DOUBT;
+    }
+    if (code < 0) {
+        (void)hami_internal_errors_set(reterr, code, "node %s: %s", node->name,
+                                       hami_strerror(code));
+    }
+    free_done(lock, done);
+    hami_internal_nodes_unpin(node);
+    hami_internal_manager_unref(lock);
+    (void)pthread_setcancelstate(cancel_state, NULL);
+    return code;
+}
+
+/* Queues the callback of something whose end was known at once. */
+static void queue_done(struct hami_internal_node *node, struct hami_internal_done *done,
+                       int code)
+{
+    struct hami_internal_after after;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    hami_internal_node_end_done(node, done, code, &after, "%s",
+                                code == 0 ? "" : hami_strerror(code));
+    hami_internal_run(node, &after);
+}
+
+int hami_lease_release_start(hami_lease *lease, uint64_t deadline_ns,
+                             hami_done_fn callback, void *data)
+{
+    struct hami_internal_done *done = NULL;
+    int end, code = check_lease(lease);
+
+    if (code < 0) {
+        return consume_closed(lease, code);
+    }
+    struct hami_nodelock *lock = lease->lock;
+    struct hami_internal_node *node = lease->node;
+    if (callback) {
+        done = make_done(lock, deadline_ns);
+        if (!done) {
+            return HAMI_E_NOMEM;
+        }
+        done->callback = callback;
+        done->data = data;
+    }
+    hami_internal_manager_ref(lock);
+    hami_internal_nodes_pin(node);
+    if (start_release(lease, done, &end) && done) {
+        queue_done(node, done, end);
+    }
+    hami_internal_nodes_unpin(node);
+    hami_internal_manager_unref(lock);
+    return 0;
+}
+
+/* ---- checking ---- */
+
+static void queue_check(hami_lease *lease, struct hami_internal_done *done)
+{
+    struct hami_internal_node *node = lease->node;
+    struct hami_internal_after after;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    done->check = true;
+    done->grant = lease->grant;
+    done->started_ns = hami_internal_now(node->lock);
+    list_insert(&node->checks, &done->link);
+    hami_internal_timers_set(&node->deadlines, &done->timer, done->timer.due_ns);
+    hami_internal_run(node, &after);
+}
+
+int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
+{
+    int cancel_state, code = check_lease(lease);
+
+    if (code < 0) {
+        return hami_internal_errors_set(reterr, code, "%s", hami_strerror(code));
+    }
+    struct hami_nodelock *lock = lease->lock;
+    struct hami_internal_node *node = lease->node;
+    if (hami_internal_dispatch_is_inside(lock)) {
+        return inside(reterr);
+    }
+    struct hami_internal_done *done = make_done(lock, deadline_ns);
+    if (!done) {
+        return hami_internal_errors_set(reterr, HAMI_E_IN_DOUBT, "out of memory");
+    }
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    hami_internal_nodes_pin(node);
+    done->blocking = true;
+    queue_check(lease, done);
+    (void)pthread_mutex_lock(&node->mutex);
+    park(lock, node, done, deadline_ns);
+    (void)pthread_mutex_unlock(&node->mutex);
+    code = done->error.code;
+    if (code < 0) {
+        hami_internal_errors_copy(reterr, &done->error);
+    }
+    free_done(lock, done);
+    hami_internal_nodes_unpin(node);
+    (void)pthread_setcancelstate(cancel_state, NULL);
+    return code;
+}
+
+int hami_lease_check_start(hami_lease *lease, uint64_t deadline_ns, hami_done_fn callback,
+                           void *data)
+{
+    int code = callback ? check_lease(lease) : HAMI_E_INVAL;
+
+    if (code < 0) {
+        return code;
+    }
+    struct hami_internal_done *done = make_done(lease->lock, deadline_ns);
+    if (!done) {
+        return HAMI_E_NOMEM;
+    }
+    done->callback = callback;
+    done->data = data;
+    queue_check(lease, done);
+    return 0;
+}
+
+void hami_internal_lease_deliver(struct hami_nodelock *lock,
+                                 struct hami_internal_done *done)
+{
+    done->callback(done->data, done->error.code, &done->error);
+    free_done(lock, done);
+}
+
+/* ---- loss ---- */
+
+static hami_lease *next_lost(struct hami_internal_node *node)
+{
+    LIST_EACH(link, &node->leases)
+    {
+        hami_lease *lease = LIST_ENTRY(link, hami_lease, link);
+        if (lease->grant->gone && !lease->grant->handed_off && !lease->told_lost) {
+            lease->told_lost = true;
+            lease->references++;
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+void hami_internal_lease_tell_lost(struct hami_internal_node *node)
+{
+    struct hami_nodelock *lock = node->lock;
+    hami_lease *lease;
+
+    if (!lock->config.owner_lost) {
+        return;
+    }
+    for (;;) {
+        struct hami_error error = HAMI_ERROR_INIT;
+        (void)pthread_mutex_lock(&node->mutex);
+        lease = next_lost(node);
+        int code = lease ? lease->grant->gone_code : 0;
+        (void)pthread_mutex_unlock(&node->mutex);
+        if (!lease) {
+            return;
+        }
+        (void)hami_internal_errors_set(
+            &error, code, "node %s: the lock is no longer in the store", node->name);
+        lock->config.owner_lost(lock->config.owner_lost_data, lease, &error);
+        (void)pthread_mutex_lock(&node->mutex);
+        bool last = --lease->references == 0;
+        (void)pthread_mutex_unlock(&node->mutex);
+        unref(lease, last);
+    }
+}

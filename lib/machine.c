@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See machine.h. The order of duties: first what is in doubt is read; then what nobody
+ * wants any more is made harmless; then waiters are served in their order; at last
+ * records are removed that no waiter could take over. All under the node's mutex, no I/O.
+ */
+#include "machine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "grant.h"
+#include "node.h"
+#include "record.h"
+#include "serve.h"
+
+uint64_t hami_internal_machine_pause(struct hami_nodelock *lock, uint32_t retries)
+{
+    uint64_t pause = HAMI_INTERNAL_RETRY_FIRST_NS << (retries < 12 ? retries : 12);
+
+    if (pause > HAMI_INTERNAL_RETRY_LAST_NS) {
+        pause = HAMI_INTERNAL_RETRY_LAST_NS;
+    }
+    /* A quarter of jitter keeps managers that failed together from trying together. */
+    uint64_t random = atomic_fetch_add(&lock->random, UINT64_C(0x9e3779b97f4a7c15));
+    random ^= random >> 31;
+    random *= UINT64_C(0xbf58476d1ce4e5b9);
+    return pause + (random >> 33) % (pause / 4 + 1);
+}
+
+hami_call *hami_internal_machine_begin(struct hami_internal_node *node,
+                                       enum hami_internal_operation operation,
+                                       struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = node->lock;
+    hami_call *call = node->spare_call;
+
+    if (!call) {
+        after->need_call = true;
+        return NULL;
+    }
+    node->spare_call = NULL;
+    node->call = call;
+    node->operation = operation;
+    node->operation_ns = hami_internal_now(lock);
+    node->operation_slot = NULL;
+    node->operation_grant = NULL;
+    node->operation_wait = NULL;
+    node->call_aborted = false;
+    hami_internal_call_reset(call);
+    call->node = node->name;
+    call->now = lock->config.clock.monotonic_ns;
+    call->now_data = lock->config.clock.data;
+    call->deadline_ns = node->operation_ns + lock->config.call_timeout_ms * NS_PER_MS;
+    return call;
+}
+
+void hami_internal_machine_revocation(struct hami_internal_node *node, hami_call *call,
+                                      uint64_t fence)
+{
+    uint64_t attempt = atomic_fetch_add(&node->lock->attempts, 1) + 1;
+
+    (void)snprintf(call->revocation, sizeof(call->revocation),
+                   "%s,%" PRIu64 ",%s,%" PRIu64, node->name, fence, node->lock->holder,
+                   attempt);
+}
+
+/* ---- reads ---- */
+
+static bool wants_read(const struct hami_internal_node *node, uint64_t now)
+{
+    return node->slot_count > 0 && (node->doubt || !list_is_empty(&node->checks) ||
+                                    node->want_read || now >= node->reread_ns);
+}
+
+static bool plan_read(struct hami_internal_node *node, uint64_t now,
+                      struct hami_internal_after *after)
+{
+    if (!wants_read(node, now)) {
+        hami_internal_serve_consider(node, node->reread_ns);
+        return false;
+    }
+    if (now < node->read_retry_ns) {
+        hami_internal_serve_consider(node, node->read_retry_ns);
+        return false;
+    }
+    hami_call *call = hami_internal_machine_begin(node, OPERATION_READ, after);
+    for (size_t i = 0; call && i < node->slot_count; i++) {
+        const struct hami_internal_slot *slot = node->slots[i];
+        const struct hami_internal_record_key *names = &slot->key->records[slot->permit];
+        hami_internal_call_add(call, HAMI_EDIT_READ, names->lock, NULL, NULL);
+        hami_internal_call_add(call, HAMI_EDIT_READ, names->lease, NULL, NULL);
+    }
+    return true;
+}
+
+/* ---- releases ---- */
+
+static bool is_due(struct hami_internal_node *node,
+                   const struct hami_internal_grant *grant, uint64_t now)
+{
+    if (grant->state != GRANT_RELEASING) {
+        return false;
+    }
+    if (now < grant->retry_ns) {
+        hami_internal_serve_consider(node, grant->retry_ns);
+        return false;
+    }
+    return true;
+}
+
+static bool plan_revocations(struct hami_internal_node *node, uint64_t now,
+                             struct hami_internal_after *after)
+{
+    LIST_EACH(link, &node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (!is_due(node, grant, now) || grant->no_binding ||
+            !node->lock->transport->revoke) {
+            continue;
+        }
+        hami_call *call = hami_internal_machine_begin(node, OPERATION_REVOKE_OWN, after);
+        if (call) {
+            node->operation_grant = grant;
+            hami_internal_call_set_owner(call, grant->owner.namespace_name,
+                                         grant->owner.name, grant->owner.uid);
+            hami_internal_machine_revocation(node, call, grant->fence);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool plan_removals(struct hami_internal_node *node, uint64_t now,
+                          struct hami_internal_after *after)
+{
+    LIST_EACH(link, &node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (!is_due(node, grant, now)) {
+            continue;
+        }
+        hami_call *call = hami_internal_machine_begin(node, OPERATION_REMOVE, after);
+        if (call) {
+            node->operation_grant = grant;
+            grant->write_deadline_ns = call->deadline_ns;
+            (void)hami_lease_memory_format(grant->fence, call->memory,
+                                           sizeof(call->memory));
+            for (size_t i = 0; i < grant->slot_count; i++) {
+                const struct hami_internal_slot *slot = grant->slots[i];
+                const struct hami_internal_record_key *names =
+                    &slot->key->records[slot->permit];
+                hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, grant->value,
+                                       NULL);
+                hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, grant->lease,
+                                       call->memory);
+            }
+        }
+        return true;
+    }
+    return false;
+}
+
+/*
+ * A record that this very manager wrote and that no grant stands for: a take whose answer
+ * was lost and that landed after nobody wanted it any more. It is undone.
+ */
+static bool adopt_strays(struct hami_internal_node *node,
+                         struct hami_internal_after *after)
+{
+    for (size_t i = 0; i < node->slot_count; i++) {
+        struct hami_internal_slot *slot = node->slots[i];
+        if (!slot->known || slot->grant || !slot->record.has_lease ||
+            strcmp(slot->record.holder, node->lock->holder) != 0) {
+            continue;
+        }
+        if (!node->spare_grant) {
+            after->need_grant = true;
+            return true;
+        }
+        hami_internal_grant_adopt(node->spare_grant, slot);
+        list_insert(&node->grants, &node->spare_grant->link);
+        node->spare_grant = NULL;
+        hami_internal_count(&node->lock->counters.undone);
+        hami_internal_after_log(
+            after, HAMI_LOG_WARNING, "Late take of pod %s/%s on node %s is being undone",
+            slot->record.namespace_name, slot->record.name, node->name);
+    }
+    return false;
+}
+
+/* A call past its deadline is aborted, then given up on: see run.c. */
+static void watch_call(struct hami_internal_node *node)
+{
+    hami_internal_serve_consider(
+        node, node->call_aborted ? node->call->deadline_ns + HAMI_INTERNAL_CALL_GRACE_NS
+                                 : node->call->deadline_ns);
+}
+
+void hami_internal_machine_plan(struct hami_internal_node *node,
+                                struct hami_internal_after *after)
+{
+    uint64_t now = hami_internal_now(node->lock);
+
+    node->wake_ns = HAMI_DEADLINE_NEVER;
+    if (node->operation != OPERATION_NONE) {
+        watch_call(node);
+        return;
+    }
+    if (atomic_load(&node->lock->freed) || plan_read(node, now, after) || node->doubt ||
+        adopt_strays(node, after) || plan_revocations(node, now, after) ||
+        hami_internal_serve_waiters(node, now, after)) {
+        return;
+    }
+    /* A waiter may just have found out that the node has to be read. */
+    if (wants_read(node, now) && plan_read(node, now, after)) {
+        return;
+    }
+    (void)plan_removals(node, now, after);
+}

@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store behind the memory transport: nodes with named values, owners, one version for
+ * all. Texts are counted and never change, so that references are taken under the mutex
+ * and nothing is copied there.
+ */
+#ifndef HAMI_LIB_MEMORY_STORE_H
+#define HAMI_LIB_MEMORY_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hami/memory.h>
+
+#include "list.h"
+
+#define STORE_VALUES_MAX 256  /* values of one node */
+#define STORE_WATCHERS_MAX 64 /* managers that watch */
+#define STORE_BUCKETS 1024
+
+struct hami_internal_store_text {
+    atomic_uint references;
+    char text[];
+};
+
+struct hami_internal_store_value {
+    struct hami_internal_store_text *key, *value;
+};
+
+struct hami_internal_store_node {
+    struct hami_internal_list link;
+    uint64_t version;
+    size_t value_count;
+    struct hami_internal_store_value values[STORE_VALUES_MAX];
+    char name[HAMI_NODELOCK_NODE_MAX + 1];
+};
+
+struct hami_internal_store_owner {
+    struct hami_internal_list link;
+    struct hami_owner_facts facts; /* texts below */
+    struct hami_internal_store_text *uid, *node, *assigned_node, *revoked;
+    uint64_t version;
+    char namespace_name[64];
+    char name[254];
+};
+
+struct hami_memory {
+    struct hami_transport transport; /* first: the transport is the store */
+    pthread_mutex_t mutex;           /* guards all below */
+    pthread_cond_t told;
+    uint64_t version;
+    struct hami_internal_list nodes[STORE_BUCKETS];
+    struct hami_internal_list owners[STORE_BUCKETS];
+    hami_nodelock *watchers[STORE_WATCHERS_MAX];
+    uint32_t telling[STORE_WATCHERS_MAX]; /* threads that tell this watcher now */
+};
+
+struct hami_internal_store_text *hami_internal_store_text_new(const char *text);
+struct hami_internal_store_text *
+hami_internal_store_text_ref(struct hami_internal_store_text *text);
+void hami_internal_store_text_unref(struct hami_internal_store_text *text);
+
+/* With the mutex: NULL = none. */
+struct hami_internal_store_node *hami_internal_store_node(hami_memory *memory,
+                                                          const char *name);
+struct hami_internal_store_value *
+hami_internal_store_value(struct hami_internal_store_node *node, const char *key);
+struct hami_internal_store_owner *
+hami_internal_store_owner(hami_memory *memory, const struct hami_owner *owner);
+struct hami_internal_list *hami_internal_store_bucket(struct hami_internal_list *buckets,
+                                                      const char *name);
+
+/* With the mutex: the facts as they are now; version is written into `buffer` (24 bytes).
+ * Texts are borrowed until the mutex is let go. */
+struct hami_owner_facts
+hami_internal_store_facts(const struct hami_internal_store_owner *owner, char *buffer);
+
+/* Without the mutex: tell all that watch how a node, or an owner, is now. */
+void hami_internal_store_tell_node(hami_memory *memory, const char *name);
+void hami_internal_store_tell_owner(hami_memory *memory, const struct hami_owner *owner);
+
+#endif

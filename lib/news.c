@@ -1,0 +1,264 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What watches tell, brought to the nodes that it concerns. Copies are made before the
+ * node's mutex is taken; what they replace is freed after.
+ */
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "errors.h"
+#include "keys.h"
+#include "manager.h"
+#include "memory.h"
+#include "names.h"
+#include "node.h"
+#include "outcome.h"
+#include "run.h"
+#include "nodes.h"
+
+static int check_entry(struct hami_nodelock *lock)
+{
+    if (hami_internal_manager_is_forked(lock)) {
+        return HAMI_E_FORKED;
+    }
+    return atomic_load(&lock->freed) ? HAMI_E_CLOSED : 0;
+}
+
+static const char *find_annotation(const struct hami_node_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->annotation_count; i++) {
+        if (strcmp(record->annotations[i].key, key) == 0) {
+            return record->annotations[i].value;
+        }
+    }
+    return NULL;
+}
+
+static int copy_pair(const struct hami_nodelock *lock,
+                     const struct hami_node_record *record,
+                     const struct hami_internal_record_key *names,
+                     struct hami_internal_pair *pair)
+{
+    const struct hami_allocator *allocator = hami_internal_allocator(lock);
+    int code = hami_internal_call_keep(allocator, &pair->lock_text,
+                                       find_annotation(record, names->lock), &pair->lock);
+
+    return code < 0 ? code
+                    : hami_internal_call_keep(allocator, &pair->lease_text,
+                                              find_annotation(record, names->lease),
+                                              &pair->lease);
+}
+
+static void free_pair(const struct hami_nodelock *lock, struct hami_internal_pair *pair)
+{
+    hami_internal_memory_free(hami_internal_allocator(lock), pair->lock_text.data);
+    hami_internal_memory_free(hami_internal_allocator(lock), pair->lease_text.data);
+}
+
+/* Slots are only ever added, so an index stays what it is while the mutex is let go. */
+static int tell_slots(struct hami_internal_node *node,
+                      const struct hami_node_record *record)
+{
+    const char *version = record->version ? record->version : "";
+
+    (void)pthread_mutex_lock(&node->mutex);
+    size_t count = node->slot_count;
+    (void)pthread_mutex_unlock(&node->mutex);
+    for (size_t i = 0; i < count; i++) {
+        struct hami_internal_after after;
+        struct hami_internal_pair pair = {.lock = NULL};
+        struct hami_internal_slot *slot = node->slots[i];
+        int code =
+            copy_pair(node->lock, record, &slot->key->records[slot->permit], &pair);
+        if (code == 0) {
+            (void)pthread_mutex_lock(&node->mutex);
+            hami_internal_after_init(&after, node);
+            hami_internal_outcome_news(node, slot, &pair, version, &after);
+            if (i + 1 == count) {
+                hami_internal_run(node, &after);
+            } else {
+                (void)pthread_mutex_unlock(&node->mutex);
+                hami_internal_after_run(&after);
+            }
+        }
+        free_pair(node->lock, &pair);
+        if (code < 0) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+int hami_nodelock_observe(hami_nodelock *lock, const char *node_name,
+                          const struct hami_node_record *record)
+{
+    struct hami_node_record known;
+    struct hami_internal_node *node;
+    const struct hami_internal_key *key;
+
+    if (!lock || !record || !hami_internal_names_is_subdomain(node_name)) {
+        return HAMI_E_INVAL;
+    }
+    int code = hami_internal_errors_read_struct(
+        &known, sizeof(known), record,
+        offsetof(struct hami_node_record, annotation_count));
+    code = code < 0 ? code : check_entry(lock);
+    code = code < 0 ? code : hami_internal_nodes_get(lock, node_name, true, &node);
+    if (code < 0) {
+        return code;
+    }
+    code = hami_internal_keys_get(lock, lock->config.key, &key);
+    code = code < 0 ? code : hami_internal_node_add_keys(node, &key, 1);
+    code = code < 0 ? code : tell_slots(node, &known);
+    hami_internal_nodes_unpin(node);
+    return code;
+}
+
+int hami_nodelock_forget(hami_nodelock *lock, const char *node_name)
+{
+    struct hami_internal_node *node;
+    struct hami_internal_after after;
+
+    if (!lock || !hami_internal_names_is_subdomain(node_name)) {
+        return HAMI_E_INVAL;
+    }
+    int code = check_entry(lock);
+    code = code < 0 ? code : hami_internal_nodes_get(lock, node_name, false, &node);
+    if (code < 0) {
+        return code == HAMI_E_NODE ? 0 : code;
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    hami_internal_node_end_all_waits(node, HAMI_E_NODE, &after, "the node is gone");
+    for (size_t i = 0; i < node->slot_count; i++) {
+        node->slots[i]->known = node->slots[i]->has_news = false;
+        node->slots[i]->version_number = 0;
+    }
+    /* A watch may be wrong: what we hold is given up only if the store says so too. */
+    node->want_read = !list_is_empty(&node->grants);
+    hami_internal_run(node, &after);
+    hami_internal_nodes_drop(node);
+    return 0;
+}
+
+/* ---- owners ---- */
+
+static bool is_owner(const char *namespace_name, const char *name,
+                     const struct hami_owner *owner)
+{
+    return strcmp(namespace_name, owner->namespace_name) == 0 &&
+           strcmp(name, owner->name) == 0;
+}
+
+/* With the node's mutex: a watch contradicts a waiter's fitness, which costs one read. */
+static void suspect_waiters(struct hami_internal_node *node,
+                            const struct hami_owner *owner,
+                            const struct hami_owner_facts *facts)
+{
+    LIST_EACH(link, &node->waiters)
+    {
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        const struct hami_owner *waiting = &wait->grant->owner;
+        if (wait->asker != ASKER_SUSPECT &&
+            is_owner(waiting->namespace_name, waiting->name, owner) &&
+            (!facts->known ||
+             hami_internal_protocol_unfit(facts, waiting->uid, node->name))) {
+            wait->asker = ASKER_SUSPECT;
+            node->suspects++;
+        }
+    }
+}
+
+/* With the node's mutex: final facts about the owner of a lock that is in the way.
+ * Consumes *copy. */
+static void tell_holders(struct hami_internal_node *node, const struct hami_owner *owner,
+                         struct hami_internal_facts **copy,
+                         struct hami_internal_after *after)
+{
+    for (size_t i = 0; i < node->slot_count && *copy; i++) {
+        struct hami_internal_slot *slot = node->slots[i];
+        if (slot->known && slot->record.kind == HAMI_LOCK_OWNED &&
+            slot->record.has_lease &&
+            is_owner(slot->record.namespace_name, slot->record.name, owner) &&
+            hami_internal_protocol_is_final(&(*copy)->facts, slot->record.uid, node->name,
+                                            slot->record.fence)) {
+            hami_internal_after_free_facts(after, slot->facts);
+            slot->facts = *copy;
+            slot->asked = true;
+            *copy = NULL;
+        }
+    }
+}
+
+/* True if anything of this node concerns the owner. */
+static bool concerns(struct hami_internal_node *node, const struct hami_owner *owner)
+{
+    bool found = false;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    LIST_EACH(link, &node->waiters)
+    {
+        const struct hami_owner *waiting =
+            &LIST_ENTRY(link, struct hami_wait, link)->grant->owner;
+        found = found || is_owner(waiting->namespace_name, waiting->name, owner);
+    }
+    for (size_t i = 0; i < node->slot_count; i++) {
+        found = found || is_owner(node->slots[i]->record.namespace_name,
+                                  node->slots[i]->record.name, owner);
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    return found;
+}
+
+static int tell_node(struct hami_internal_node *node, const struct hami_owner *owner,
+                     const struct hami_owner_facts *facts)
+{
+    struct hami_internal_after after;
+
+    if (!concerns(node, owner)) {
+        return 0;
+    }
+    struct hami_internal_facts *copy =
+        hami_internal_call_copy_facts(hami_internal_allocator(node->lock), facts);
+    if (!copy) {
+        return HAMI_E_NOMEM;
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    suspect_waiters(node, owner, facts);
+    tell_holders(node, owner, &copy, &after);
+    hami_internal_after_free_facts(&after, copy);
+    hami_internal_run(node, &after);
+    return 0;
+}
+
+int hami_nodelock_observe_owner(hami_nodelock *lock, const struct hami_owner *owner,
+                                const struct hami_owner_facts *facts)
+{
+    struct hami_owner_facts known;
+    struct hami_internal_node **nodes;
+    size_t count;
+
+    if (!lock || !owner || !facts ||
+        !hami_internal_names_is_label(owner->namespace_name) ||
+        !hami_internal_names_is_subdomain(owner->name)) {
+        return HAMI_E_INVAL;
+    }
+    int code = hami_internal_errors_read_struct(&known, sizeof(known), facts,
+                                                offsetof(struct hami_owner_facts, uid));
+    code = code < 0 ? code : check_entry(lock);
+    code = code < 0 ? code : hami_internal_nodes_all(lock, &nodes, &count);
+    if (code < 0) {
+        return code;
+    }
+    known.source = HAMI_FACTS_WATCH;
+    for (size_t i = 0; i < count; i++) {
+        int one = tell_node(nodes[i], owner, &known);
+        code = one < 0 ? one : code;
+        hami_internal_nodes_unpin(nodes[i]);
+    }
+    hami_internal_memory_free(hami_internal_allocator(lock), nodes);
+    return code;
+}

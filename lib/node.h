@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node: its records, what is known of them, and the ends of those who wait. */
+#ifndef HAMI_LIB_NODE_H
+#define HAMI_LIB_NODE_H
+
+#include "internal.h"
+
+/* Made and freed without a lock. NULL = out of memory. */
+struct hami_internal_node *hami_internal_node_new(struct hami_nodelock *lock,
+                                                  const char *name, uint64_t hash);
+struct hami_internal_node *hami_internal_node_free(struct hami_internal_node *node);
+
+/* A slot for one record, with room for what we write. Made without a lock. NULL = out of
+ * memory. */
+struct hami_internal_slot *
+hami_internal_node_slot_new(const struct hami_nodelock *lock,
+                            const struct hami_internal_key *key, size_t permit);
+void hami_internal_node_slot_free(const struct hami_nodelock *lock,
+                                  struct hami_internal_slot *slot);
+
+/*
+ * Makes sure that the node has the slots of these keys. Takes the node's mutex itself.
+ * Returns 0, HAMI_E_NOMEM, HAMI_E_LIMIT (too many keys)
+ */
+int hami_internal_node_add_keys(struct hami_internal_node *node,
+                                const struct hami_internal_key *const *keys,
+                                size_t count);
+
+/* ---- all below: with the node's mutex held ---- */
+
+/* True if nothing and nobody needs the node. */
+bool hami_internal_node_is_idle(const struct hami_internal_node *node);
+
+/* Sets the pair of a slot by copying; the texts must fit its buffers (what we write
+ * does). */
+void hami_internal_node_set_pair(struct hami_internal_node *node,
+                                 struct hami_internal_slot *slot, const char *lock,
+                                 const char *lease, struct hami_internal_after *after);
+
+/* Sets the pair of a slot by swapping buffers with `pair`. */
+void hami_internal_node_swap_pair(struct hami_internal_node *node,
+                                  struct hami_internal_slot *slot,
+                                  struct hami_internal_pair *pair,
+                                  struct hami_internal_after *after);
+
+/* The node's version as an answer or a watch told it; older numbers are ignored. */
+void hami_internal_node_set_version(struct hami_internal_node *node, const char *version);
+
+/* A slot of this node for a key's permit; NULL = none. */
+struct hami_internal_slot *hami_internal_node_slot(const struct hami_internal_node *node,
+                                                   const struct hami_internal_key *key,
+                                                   size_t permit);
+
+/* Compares a grant with what is known of its slots; a grant that is not there any more is
+ * marked gone, and ended if no lease holds it. */
+void hami_internal_node_review(struct hami_internal_node *node,
+                               struct hami_internal_grant *grant,
+                               struct hami_internal_after *after);
+
+/* Ends a grant: it leaves its slots and the node; whoever waits for its release is told
+ * `code`. */
+void hami_internal_node_end_grant(struct hami_internal_node *node,
+                                  struct hami_internal_grant *grant, int code,
+                                  struct hami_internal_after *after);
+
+/* A grant is gone from the store: its holders will be told; ended if nobody holds it. */
+void hami_internal_node_lose_grant(struct hami_internal_node *node,
+                                   struct hami_internal_grant *grant, int code,
+                                   struct hami_internal_after *after);
+
+/* Ends a wait; it must still be queued. With code 0 its lease is given a share of
+ * `grant`. */
+void hami_internal_node_end_wait(struct hami_wait *wait, int code,
+                                 struct hami_internal_grant *grant,
+                                 struct hami_internal_after *after, const char *format,
+                                 ...) __attribute__((format(printf, 5, 6)));
+
+/* Ends everybody who waits for this node. */
+void hami_internal_node_end_all_waits(struct hami_internal_node *node, int code,
+                                      struct hami_internal_after *after,
+                                      const char *text);
+
+/* Ends a release or check. */
+void hami_internal_node_end_done(struct hami_internal_node *node,
+                                 struct hami_internal_done *done, int code,
+                                 struct hami_internal_after *after, const char *format,
+                                 ...) __attribute__((format(printf, 5, 6)));
+
+/* Looks what cancel flags have fired and ends their waits. */
+void hami_internal_node_cancel(struct hami_internal_node *node,
+                               struct hami_internal_after *after);
+
+/* Ends what is past its deadline. */
+void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
+                               struct hami_internal_after *after);
+
+/* Finds waiters whose own lock this slot's pair is: they need not wait for it. */
+void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See places.h. Texts are kept as hashes only: a collision could cost a waiter its order,
+ * no more. */
+#include "places.h"
+
+#include <string.h>
+
+static uint64_t hash(const char *text, uint64_t seed)
+{
+    uint64_t value = UINT64_C(14695981039346656037) ^ seed;
+
+    for (const char *c = text; *c; c++) {
+        value = (value ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    }
+    value ^= value >> 32;
+    return value ? value : 1;
+}
+
+static struct hami_internal_place *find(struct hami_internal_places *places,
+                                        const char *uid)
+{
+    uint64_t owner = hash(uid, 0), check = hash(uid, UINT64_C(0x9e3779b97f4a7c15));
+    struct hami_internal_place *set = places->entries[owner % HAMI_INTERNAL_PLACES_SETS];
+
+    for (size_t i = 0; i < HAMI_INTERNAL_PLACES_WAYS; i++) {
+        if (set[i].owner == owner && set[i].owner_check == check) {
+            return &set[i];
+        }
+    }
+    return NULL;
+}
+
+void hami_internal_places_keep(struct hami_internal_places *places, const char *uid,
+                               const char *node, uint64_t place, uint64_t now_ns)
+{
+    struct hami_internal_place *entry = find(places, uid);
+
+    if (!entry) {
+        uint64_t owner = hash(uid, 0);
+        struct hami_internal_place *set =
+            places->entries[owner % HAMI_INTERNAL_PLACES_SETS];
+        entry = &set[0];
+        for (size_t i = 1; i < HAMI_INTERNAL_PLACES_WAYS; i++) {
+            if (set[i].until_ns < entry->until_ns) {
+                entry = &set[i];
+            }
+        }
+        entry->owner = owner;
+        entry->owner_check = hash(uid, UINT64_C(0x9e3779b97f4a7c15));
+    }
+    entry->node = hash(node, 0);
+    entry->place = place;
+    entry->until_ns = now_ns + HAMI_INTERNAL_PLACES_KEEP_NS;
+}
+
+uint64_t hami_internal_places_take(struct hami_internal_places *places, const char *uid,
+                                   const char *node, uint64_t now_ns)
+{
+    struct hami_internal_place *entry = find(places, uid);
+    uint64_t place = 0;
+
+    if (entry) {
+        if (entry->until_ns > now_ns && entry->node == hash(node, 0)) {
+            place = entry->place;
+        }
+        memset(entry, 0, sizeof(*entry));
+    }
+    return place;
+}

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of lock and lease annotations, written. Pure. Reading is in hami/handshake.h.
+ */
+#ifndef HAMI_LIB_RECORD_H
+#define HAMI_LIB_RECORD_H
+
+#include <hami/handshake.h>
+
+/*
+ * Writes `YYYY-MM-DDThh:mm:ssZ,namespace,pod`.
+ * @seconds  since 1970, UTC; outside of years 1 to 9999 it is cut to them
+ * Returns the length; the buffer must hold HAMI_LOCK_VALUE_MAX bytes
+ */
+size_t hami_internal_record_value(char *buffer, int64_t seconds,
+                                  const char *namespace_name, const char *name);
+
+struct hami_internal_lease_text {
+    const char *value, *uid, *holder; /* checked names: nothing in them needs escaping */
+    uint64_t fence, attempt, hold_ms;
+};
+
+/* Bytes that hold any lease with texts of these lengths, NUL included. */
+size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder);
+
+/* Writes the lease annotation, `free` being "node". */
+void hami_internal_record_lease(char *buffer, size_t size,
+                                const struct hami_internal_lease_text *lease);
+
+#endif

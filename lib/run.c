@@ -1,0 +1,260 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See run.h. The transport is called with no lock held, and may complete the call before
+ * submit has returned: then the thread that submits goes on with the answer, so that a
+ * transport which answers at once never makes the stack grow.
+ *
+ * A call that the transport does not complete by its deadline is aborted; one that it
+ * still does not complete a second later is orphaned: the node takes it for unanswered,
+ * and it is freed when the transport lets go of it.
+ */
+#include "run.h"
+
+#include "after.h"
+#include "call.h"
+#include "dispatch.h"
+#include "grant.h"
+#include "machine.h"
+#include "node.h"
+#include "outcome.h"
+#include "nodes.h"
+
+/* From the transport's thread, or from inside submit. */
+static void completed(hami_call *call)
+{
+    struct hami_internal_node *node = call->completed_data;
+    struct hami_nodelock *lock = node->lock;
+    struct hami_internal_after after;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    if (call->state == CALL_SUBMITTING) {
+        call->state = CALL_DONE_EARLY;
+        (void)pthread_mutex_unlock(&node->mutex);
+        return;
+    }
+    if (call->state == CALL_ORPHANED) {
+        (void)pthread_mutex_unlock(&node->mutex);
+        hami_internal_call_free(call);
+    } else {
+        hami_internal_after_init(&after, node);
+        hami_internal_outcome_apply(node, &after);
+        hami_internal_run(node, &after);
+    }
+    hami_internal_nodes_unpin(node);
+    hami_internal_dispatch_call_returned(lock);
+}
+
+static int hand_to_transport(struct hami_nodelock *lock,
+                             enum hami_internal_operation operation, hami_call *call)
+{
+    struct hami_transport *transport = lock->transport;
+
+    hami_internal_count(&lock->counters.calls);
+    switch (operation) {
+    case OPERATION_INSPECT_ASKER:
+    case OPERATION_INSPECT_HOLDER:
+        return transport->inspect(transport, call);
+    case OPERATION_REVOKE_HOLDER:
+    case OPERATION_REVOKE_OWN:
+        return transport->revoke(transport, call);
+    default:
+        return transport->submit(transport, call);
+    }
+}
+
+/*
+ * Submits the call that was planned. With the node's mutex held on entry and on return.
+ * Returns true if its answer is there already
+ */
+static bool submit(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = node->lock;
+    hami_call *call = node->call;
+    enum hami_internal_operation operation = node->operation;
+
+    call->completed = completed;
+    call->completed_data = node;
+    call->state = CALL_SUBMITTING;
+    hami_internal_nodes_pin(node);
+    atomic_fetch_add(&lock->calls_out, 1);
+    (void)pthread_mutex_unlock(&node->mutex);
+    hami_internal_after_run(after);
+    int code = hand_to_transport(lock, operation, call);
+    (void)pthread_mutex_lock(&node->mutex);
+    if (code < 0) {
+        bool known = code == HAMI_E_ACCESS || code == HAMI_E_NOMEM;
+        call->answer.code = known ? code : HAMI_E_TRANSPORT;
+    } else if (call->state != CALL_DONE_EARLY) {
+        call->state = CALL_PENDING;
+        return false;
+    }
+    call->state = CALL_IDLE;
+    hami_internal_nodes_unpin(node);
+    hami_internal_dispatch_call_returned(lock);
+    return true;
+}
+
+/* A call past its deadline: see above. With the node's mutex held. */
+static void watch_call(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    hami_call *call = node->call;
+    uint64_t now = hami_internal_now(node->lock);
+
+    if (node->operation == OPERATION_NONE || call->state != CALL_PENDING ||
+        now < call->deadline_ns) {
+        return;
+    }
+    if (!node->call_aborted) {
+        node->call_aborted = true;
+        if (node->lock->transport->abort) {
+            atomic_fetch_add(&call->references, 1);
+            after->abort = call;
+        }
+        return;
+    }
+    if (now < call->deadline_ns + HAMI_INTERNAL_CALL_GRACE_NS || !node->spare_call) {
+        after->need_call = now >= call->deadline_ns + HAMI_INTERNAL_CALL_GRACE_NS;
+        return;
+    }
+    /* Its answer is written by a fresh call in its stead: the transport may write into
+     * the old one. */
+    hami_call *stand_in = node->spare_call;
+    node->spare_call = NULL;
+    hami_internal_call_reset(stand_in);
+    stand_in->answer.code =
+        hami_call_is_write(call) || node->operation >= OPERATION_REVOKE_HOLDER
+            ? HAMI_E_IN_DOUBT
+            : HAMI_E_TRANSPORT;
+    call->state = CALL_ORPHANED;
+    node->call = stand_in;
+    hami_internal_after_log(
+        after, HAMI_LOG_ERROR,
+        "Transport \"%s\" did not complete a call on node %s by its deadline; "
+        "it is given up on",
+        node->lock->transport->name, node->name);
+    hami_internal_outcome_apply(node, after);
+}
+
+static bool is_busy(const struct hami_internal_node *node)
+{
+    if (node->operation != OPERATION_NONE || node->doubt) {
+        return true;
+    }
+    LIST_EACH(link, &node->grants)
+    {
+        enum hami_internal_grant_state state =
+            LIST_ENTRY(link, struct hami_internal_grant, link)->state;
+        if (state == GRANT_TAKING || state == GRANT_RELEASING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void count_work(struct hami_internal_node *node)
+{
+    bool busy = is_busy(node);
+
+    if (busy == node->busy) {
+        return;
+    }
+    node->busy = busy;
+    if (busy) {
+        atomic_fetch_add(&node->lock->work, 1);
+    } else if (atomic_fetch_sub(&node->lock->work, 1) == 1) {
+        hami_internal_dispatch_signal(node->lock);
+    }
+}
+
+/* What plan asked for is made without the lock. Returns false if memory is out: a timer
+ * tries again. */
+static bool make_ahead(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = node->lock;
+    hami_call *call = NULL;
+    struct hami_internal_grant *grant = NULL;
+    bool need_call = after->need_call, need_grant = after->need_grant;
+
+    after->need_call = after->need_grant = false;
+    (void)pthread_mutex_unlock(&node->mutex);
+    if (need_call) {
+        call = hami_internal_call_new(hami_internal_allocator(lock));
+    }
+    if (need_grant) {
+        grant = hami_internal_grant_new_spare(lock);
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    bool made = (!need_call || call) && (!need_grant || grant);
+    if (node->spare_call) {
+        after->free_call = call;
+    } else {
+        node->spare_call = call;
+    }
+    if (node->spare_grant && grant) {
+        list_insert(&after->ended_grants, &grant->link);
+    } else if (grant) {
+        node->spare_grant = grant;
+    }
+    return made;
+}
+
+static void rest(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    if (hami_internal_node_is_idle(node) && !after->free_call) {
+        after->free_call = node->spare_call;
+        node->spare_call = NULL;
+    }
+    count_work(node);
+    uint64_t due = hami_internal_timers_next(&node->deadlines);
+    due = due < node->wake_ns ? due : node->wake_ns;
+    after->wake = hami_internal_dispatch_arm(node, due) || after->wake;
+}
+
+void hami_internal_run(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    for (;;) {
+        hami_internal_node_expire(node, hami_internal_now(node->lock), after);
+        watch_call(node, after);
+        hami_internal_machine_plan(node, after);
+        if (after->need_call || after->need_grant) {
+            if (make_ahead(node, after)) {
+                continue;
+            }
+            node->wake_ns = hami_internal_now(node->lock) + HAMI_INTERNAL_RETRY_FIRST_NS;
+            break;
+        }
+        if (node->operation == OPERATION_NONE || node->call->state != CALL_IDLE) {
+            break;
+        }
+        count_work(node);
+        if (!submit(node, after)) {
+            /* In flight: what came in meanwhile is looked at with its answer; deadlines
+             * are armed. */
+            hami_internal_machine_plan(node, after);
+            break;
+        }
+        hami_internal_outcome_apply(node, after);
+    }
+    rest(node, after);
+    (void)pthread_mutex_unlock(&node->mutex);
+    hami_internal_after_run(after);
+}
+
+void hami_internal_run_abort(struct hami_internal_node *node)
+{
+    struct hami_transport *transport = node->lock->transport;
+    hami_call *call = NULL;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    if (node->operation != OPERATION_NONE && node->call->state == CALL_PENDING) {
+        call = node->call;
+        node->call_aborted = true;
+        atomic_fetch_add(&call->references, 1);
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    if (call) {
+        transport->abort(transport, call);
+        hami_internal_call_free(call);
+    }
+}

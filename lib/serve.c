@@ -1,0 +1,503 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See serve.h. One queue a node. A waiter is served when all its keys are free and no
+ * older waiter asks for one of them: each waiter that can't be served yet claims its
+ * keys, and the look ends when all records are claimed. Hand-off is direct and nobody
+ * barges: holds last milliseconds to seconds, so that barging would win no throughput,
+ * and cost fairness.
+ */
+#include "serve.h"
+
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "machine.h"
+#include "node.h"
+#include "protocol.h"
+#include "record.h"
+
+enum look {
+    LOOK_AVAILABLE = 0, /* one guarded write can take it */
+    LOOK_BLOCKED,
+    LOOK_WORKING /* an operation was started, or a read was asked for */
+};
+
+struct round {
+    struct hami_internal_node *node;
+    struct hami_internal_after *after;
+    uint64_t now_ns;
+    uint64_t claimed; /* bit i: slots[i] is spoken for */
+};
+
+void hami_internal_serve_consider(struct hami_internal_node *node, uint64_t due_ns)
+{
+    if (due_ns < node->wake_ns) {
+        node->wake_ns = due_ns;
+    }
+}
+
+/* ---- one slot ---- */
+
+static enum look start_inspect(struct round *round, struct hami_internal_slot *slot)
+{
+    hami_call *call =
+        hami_internal_machine_begin(round->node, OPERATION_INSPECT_HOLDER, round->after);
+
+    if (call) {
+        round->node->operation_slot = slot;
+        call->wants_read = true;
+        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
+                                     slot->record.uid);
+    }
+    return LOOK_WORKING;
+}
+
+static enum look start_revoke(struct round *round, struct hami_internal_slot *slot)
+{
+    hami_call *call =
+        hami_internal_machine_begin(round->node, OPERATION_REVOKE_HOLDER, round->after);
+    const char *uid = slot->record.has_lease ? slot->record.uid : slot->facts->facts.uid;
+
+    if (call) {
+        round->node->operation_slot = slot;
+        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
+                                     uid);
+        hami_internal_machine_revocation(round->node, call, slot->record.fence);
+    }
+    return LOOK_WORKING;
+}
+
+/* While somebody waits, a blocked node is read again now and then: news may have been
+ * lost. */
+static void pace_reread(struct round *round, const struct hami_internal_slot *slot)
+{
+    struct hami_internal_node *node = round->node;
+    uint64_t from = node->read_ns;
+
+    if (node->lock->transport->watch) {
+        from = (slot->first_seen_ns > from ? slot->first_seen_ns : from) +
+               HAMI_INTERNAL_REREAD_NS;
+    } else {
+        from += HAMI_INTERNAL_POLL_NS;
+    }
+    if (from < node->reread_ns) {
+        node->reread_ns = from;
+    }
+    if (round->now_ns >= node->reread_ns) {
+        node->want_read = true;
+    }
+    hami_internal_serve_consider(node, node->reread_ns);
+}
+
+static void raise_alarm(struct round *round, struct hami_internal_slot *slot)
+{
+    if (slot->reason == REASON_OVERDUE && !slot->alarmed) {
+        slot->alarmed = true;
+        hami_internal_count(&round->node->lock->counters.alarms);
+        hami_internal_after_log(
+            round->after, HAMI_LOG_ERROR, "Lock of pod %s/%s on node %s: %s",
+            slot->record.namespace_name, slot->record.name, round->node->name,
+            hami_internal_protocol_reason_text(slot->reason));
+    }
+}
+
+static void judge(const struct round *round, const struct hami_internal_slot *slot,
+                  struct hami_internal_judgement *ret)
+{
+    static const struct hami_owner_facts unknown = {.size = sizeof(unknown)};
+    const struct hami_nodelock *lock = round->node->lock;
+    struct hami_internal_judge_input input = {
+        .record = &slot->record,
+        .node = round->node->name,
+        .facts = slot->facts   ? &slot->facts->facts
+                 : slot->asked ? &unknown
+                               : NULL,
+        .revoked = slot->revoked,
+        .can_inspect = lock->transport->inspect != NULL,
+        .can_revoke = lock->transport->revoke != NULL,
+        .expire_bound = (lock->config.flags & HAMI_NODELOCK_EXPIRE_BOUND_OWNERS) != 0,
+        .first_seen_ns = slot->first_seen_ns,
+        .now_ns = round->now_ns,
+        .expire_ns = lock->config.expire_ms * NS_PER_MS,
+        .hold_limit_ns = lock->config.hold_limit_ms * NS_PER_MS,
+    };
+
+    hami_internal_protocol_judge(&input, ret);
+}
+
+/* A pair that is not free, and that no lease of this process holds. */
+static enum look look_at_pair(struct round *round, const struct hami_wait *wait,
+                              struct hami_internal_slot *slot)
+{
+    struct hami_internal_judgement judgement;
+    bool may_ask =
+        round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED &&
+        (round->now_ns >= slot->ask_next_ns || (wait->try_only && !slot->asked));
+
+    judge(round, slot, &judgement);
+    slot->reason = judgement.reason;
+    raise_alarm(round, slot);
+    if (judgement.verdict == VERDICT_TAKE) {
+        return LOOK_AVAILABLE;
+    }
+    if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
+        return start_revoke(round, slot);
+    }
+    if (may_ask) {
+        return start_inspect(round, slot);
+    }
+    hami_internal_serve_consider(round->node, judgement.next_ns);
+    if (round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED) {
+        hami_internal_serve_consider(round->node, slot->ask_next_ns);
+    }
+    pace_reread(round, slot);
+    return LOOK_BLOCKED;
+}
+
+static enum look look_at_slot(struct round *round, const struct hami_wait *wait,
+                              struct hami_internal_slot *slot)
+{
+    const struct hami_internal_grant *grant = slot->grant;
+
+    if (!slot->known) {
+        round->node->want_read = true;
+        return LOOK_WORKING;
+    }
+    if (grant && grant->state == GRANT_RELEASING) {
+        bool harmless = grant->no_binding || !round->node->lock->transport->revoke;
+        return harmless && round->now_ns >= grant->retry_ns &&
+                       grant->slot_count == wait->key_count
+                   ? LOOK_AVAILABLE
+                   : LOOK_BLOCKED;
+    }
+    if (grant && (!grant->handed_off || grant->gone)) {
+        return LOOK_BLOCKED; /* a lease of this process holds it */
+    }
+    if (slot->record.kind == HAMI_LOCK_FREE ||
+        (!grant && hami_internal_protocol_is_own(
+                       &slot->record, wait->grant->owner.namespace_name,
+                       wait->grant->owner.name, wait->grant->owner.uid))) {
+        slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
+        return LOOK_AVAILABLE;
+    }
+    return look_at_pair(round, wait, slot);
+}
+
+/* ---- one waiter ---- */
+
+static size_t slot_index(const struct hami_internal_node *node,
+                         const struct hami_internal_slot *slot)
+{
+    size_t index = 0;
+
+    while (node->slots[index] != slot) {
+        index++;
+    }
+    return index;
+}
+
+/* Finds a permit of a key; claims it, or all of the key's where none is free. */
+static enum look choose_slot(struct round *round, const struct hami_wait *wait,
+                             const struct hami_internal_key *key,
+                             struct hami_internal_slot **ret)
+{
+    uint64_t all = 0;
+
+    for (size_t permit = 0; permit < key->permits; permit++) {
+        struct hami_internal_slot *slot =
+            hami_internal_node_slot(round->node, key, permit);
+        uint64_t bit = UINT64_C(1) << slot_index(round->node, slot);
+        all |= bit;
+        if (round->claimed & bit) {
+            continue;
+        }
+        enum look look = look_at_slot(round, wait, slot);
+        if (look == LOOK_BLOCKED) {
+            continue;
+        }
+        round->claimed |= bit;
+        *ret = slot;
+        return look;
+    }
+    round->claimed |= all;
+    return LOOK_BLOCKED;
+}
+
+static bool covers(const struct hami_internal_grant *grant, const struct hami_wait *wait)
+{
+    for (size_t i = 0; i < wait->key_count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < grant->slot_count && !found; j++) {
+            found = grant->slots[j]->key == wait->keys[i];
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The grant that this owner has already, if it is good for all that is asked. */
+static struct hami_internal_grant *own_grant(const struct round *round,
+                                             const struct hami_wait *wait)
+{
+    LIST_EACH(link, &round->node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (grant->state == GRANT_STANDING && !grant->gone &&
+            strcmp(grant->owner.uid, wait->grant->owner.uid) == 0 &&
+            covers(grant, wait)) {
+            return grant;
+        }
+    }
+    return NULL;
+}
+
+static enum look start_asker(struct round *round, struct hami_wait *wait)
+{
+    const struct hami_owner *owner = &wait->grant->owner;
+    hami_call *call =
+        hami_internal_machine_begin(round->node, OPERATION_INSPECT_ASKER, round->after);
+
+    if (call) {
+        round->node->operation_wait = wait;
+        call->wants_read = wait->asker == ASKER_SUSPECT;
+        hami_internal_call_set_owner(call, owner->namespace_name, owner->name,
+                                     owner->uid);
+    }
+    return LOOK_WORKING;
+}
+
+/* Who is in the way of a try. */
+static void end_try(struct round *round, struct hami_wait *wait)
+{
+    const struct hami_internal_slot *slot = NULL;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_slot *one =
+            hami_internal_node_slot(round->node, wait->keys[i], 0);
+        if (one->grant || one->record.kind != HAMI_LOCK_FREE) {
+            slot = one;
+        }
+    }
+    if (slot && slot->grant) {
+        hami_internal_node_end_wait(wait, HAMI_E_BUSY, NULL, round->after,
+                                    "node %s is locked by pod %s/%s of this process",
+                                    round->node->name, slot->grant->owner.namespace_name,
+                                    slot->grant->owner.name);
+    } else {
+        hami_internal_node_end_wait(
+            wait, HAMI_E_HELD, NULL, round->after, "node %s: %s holds \"%.200s\": %s",
+            round->node->name,
+            slot ? slot->key->records[slot->permit].lock : "another owner",
+            slot && slot->pair.lock ? slot->pair.lock : "",
+            hami_internal_protocol_reason_text(slot ? slot->reason : REASON_NONE));
+    }
+}
+
+static const struct hami_internal_slot *stalled_slot(const struct round *round,
+                                                     const struct hami_wait *wait)
+{
+    uint64_t limit = round->node->lock->config.stall_limit_ms * NS_PER_MS;
+
+    for (size_t i = 0; limit != 0 && i < wait->key_count; i++) {
+        const struct hami_internal_slot *slot =
+            hami_internal_node_slot(round->node, wait->keys[i], 0);
+        bool judged = slot->reason != REASON_NONE && slot->reason != REASON_NOT_ASKED &&
+                      slot->reason != REASON_FREE;
+        bool held = slot->grant && !slot->grant->handed_off;
+        if (wait->keys[i]->permits == 1 && slot->known && judged && !held &&
+            slot->record.kind != HAMI_LOCK_FREE) {
+            if (round->now_ns >= slot->first_seen_ns + limit) {
+                return slot;
+            }
+            hami_internal_serve_consider(round->node, slot->first_seen_ns + limit);
+        }
+    }
+    return NULL;
+}
+
+static void end_stalled(struct round *round, struct hami_wait *wait,
+                        const struct hami_internal_slot *slot)
+{
+    uint64_t age = (round->now_ns - slot->first_seen_ns) / NS_PER_S;
+
+    hami_internal_node_end_wait(
+        wait, HAMI_E_LIMIT, NULL, round->after,
+        "node %s: the lock \"%.200s\" stands for %llu s without progress: "
+        "%s",
+        round->node->name, slot->pair.lock, (unsigned long long)age,
+        hami_internal_protocol_reason_text(slot->reason));
+}
+
+static enum look start_take(struct round *round, struct hami_wait *wait,
+                            struct hami_internal_slot *const *slots)
+{
+    struct hami_internal_node *node = round->node;
+    struct hami_nodelock *lock = node->lock;
+    struct hami_internal_grant *grant = wait->grant;
+    uint64_t last_fence = 0;
+    bool seeded = false;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        uint64_t fence = slots[i]->record.last_fence;
+        last_fence = fence > last_fence ? fence : last_fence;
+        seeded = seeded || fence == 0;
+    }
+    if (seeded && !node->version[0] && node->read_ns == 0) {
+        node->want_read = true;
+        return LOOK_WORKING;
+    }
+    hami_call *call = hami_internal_machine_begin(node, OPERATION_TAKE, round->after);
+    if (!call) {
+        return LOOK_WORKING;
+    }
+    grant->fence = hami_internal_protocol_next_fence(
+        last_fence, node->max_fence, node->version_number, node->server_time_us);
+    grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
+    (void)hami_internal_record_value(
+        grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
+        grant->owner.namespace_name, grant->owner.name);
+    struct hami_internal_lease_text text = {.value = grant->value,
+                                            .uid = grant->owner.uid,
+                                            .holder = lock->holder,
+                                            .fence = grant->fence,
+                                            .attempt = grant->attempt,
+                                            .hold_ms = lock->config.hold_limit_ms};
+    hami_internal_record_lease(grant->lease, grant->lease_size, &text);
+    for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_record_key *names =
+            &slots[i]->key->records[slots[i]->permit];
+        grant->slots[i] = slots[i];
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
+                               grant->value);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
+                               grant->lease);
+    }
+    if (seeded) {
+        /* The fence comes from the node's version: another that had the same seed must
+         * fail. */
+        memcpy(call->version, node->version, sizeof(call->version));
+    }
+    grant->slot_count = wait->key_count;
+    grant->state = GRANT_TAKING;
+    grant->taker = wait;
+    grant->write_deadline_ns = call->deadline_ns;
+    list_insert(&node->grants, &grant->link);
+    node->operation_grant = grant;
+    node->operation_wait = wait;
+    return LOOK_WORKING;
+}
+
+/* All its keys are free. */
+static enum look take_turn(struct round *round, struct hami_wait *wait,
+                           struct hami_internal_slot *const *slots)
+{
+    bool fresh = wait->asker == ASKER_FIT &&
+                 round->now_ns < wait->asker_ns + HAMI_INTERNAL_ASKER_AGE_NS;
+
+    if (round->node->lock->transport->inspect && !fresh) {
+        return start_asker(round, wait);
+    }
+    return start_take(round, wait, slots);
+}
+
+/* Serves one waiter as far as can be. The wait may have ended on return. */
+static enum look serve_one(struct round *round, struct hami_wait *wait)
+{
+    struct hami_internal_slot *slots[HAMI_NODELOCK_KEYS_MAX];
+    struct hami_internal_grant *grant = own_grant(round, wait);
+    bool blocked = false;
+
+    if (grant) {
+        hami_internal_node_end_wait(wait, 0, grant, round->after, "%s", "");
+        return LOOK_BLOCKED;
+    }
+    for (size_t i = 0; i < wait->key_count; i++) {
+        enum look look = choose_slot(round, wait, wait->keys[i], &slots[i]);
+        if (look == LOOK_WORKING) {
+            return LOOK_WORKING;
+        }
+        blocked = blocked || look == LOOK_BLOCKED;
+    }
+    if (round->now_ns < wait->retry_ns) {
+        hami_internal_serve_consider(round->node, wait->retry_ns);
+        return LOOK_BLOCKED;
+    }
+    if (!blocked) {
+        return take_turn(round, wait, slots);
+    }
+    if (wait->try_only) {
+        end_try(round, wait);
+        return LOOK_BLOCKED;
+    }
+    const struct hami_internal_slot *stalled = stalled_slot(round, wait);
+    if (stalled) {
+        end_stalled(round, wait, stalled);
+        return LOOK_BLOCKED;
+    }
+    /* Whoever is next is looked at beforehand, so that its turn costs one write. */
+    if (wait->asker == ASKER_UNKNOWN && round->node->lock->transport->inspect &&
+        round->node->waiters.next == &wait->link) {
+        return start_asker(round, wait);
+    }
+    return LOOK_BLOCKED;
+}
+
+/* Waiters that must not wait for their turn: a lock of their own stands, or a watch
+ * contradicts. */
+static bool serve_marked(struct round *round)
+{
+    struct hami_internal_node *node = round->node;
+
+    LIST_EACH_SAFE(link, next, &node->waiters)
+    {
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        if (node->suspects == 0 && node->owners == 0) {
+            break;
+        }
+        if (round->now_ns < wait->retry_ns) {
+            continue;
+        }
+        if (wait->asker == ASKER_SUSPECT) {
+            return start_asker(round, wait) == LOOK_WORKING;
+        }
+        if (wait->own) {
+            uint64_t claimed = round->claimed;
+            if (serve_one(round, wait) == LOOK_WORKING) {
+                return true;
+            }
+            round->claimed = claimed;
+        }
+    }
+    return false;
+}
+
+bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_ns,
+                                 struct hami_internal_after *after)
+{
+    struct round round = {.node = node, .after = after, .now_ns = now_ns};
+    uint64_t all =
+        node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
+
+    if (list_is_empty(&node->waiters)) {
+        node->reread_ns = HAMI_DEADLINE_NEVER;
+        return false;
+    }
+    if (serve_marked(&round)) {
+        return true;
+    }
+    LIST_EACH_SAFE(link, next, &node->waiters)
+    {
+        if (round.claimed == all) {
+            break;
+        }
+        if (serve_one(&round, LIST_ENTRY(link, struct hami_wait, link)) == LOOK_WORKING) {
+            return node->operation != OPERATION_NONE || after->need_call;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,471 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See waiter.h: the public acquire functions. The only waiting of a blocking acquire is
+ * in park(): on the wait's own condition, with the node's mutex, until its absolute
+ * deadline. Everything a wait may need is allocated before it is queued.
+ */
+#include "waiter.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "after.h"
+#include "cancel.h"
+#include "dispatch.h"
+#include "errors.h"
+#include "grant.h"
+#include "keys.h"
+#include "manager.h"
+#include "memory.h"
+#include "names.h"
+#include "node.h"
+#include "queue.h"
+#include "run.h"
+#include "nodes.h"
+
+/* ---- the request ---- */
+
+static int check_keys(const struct hami_nodelock_request *request,
+                      struct hami_error *error)
+{
+    if (!request->keys) {
+        return request->key_count == 0
+                   ? 0
+                   : hami_internal_errors_set(error, HAMI_E_INVAL,
+                                              "key_count without keys");
+    }
+    if (request->key_count == 0 || request->key_count > HAMI_NODELOCK_KEYS_MAX) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL, "key_count must be 1 to %d",
+                                        HAMI_NODELOCK_KEYS_MAX);
+    }
+    for (size_t i = 0; i < request->key_count; i++) {
+        if (!hami_internal_names_is_key(request->keys[i])) {
+            return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                            "key %zu is no annotation key", i);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(request->keys[i], request->keys[j]) == 0) {
+                return hami_internal_errors_set(
+                    error, HAMI_E_INVAL, "key \"%s\" stands twice", request->keys[i]);
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_request(const struct hami_nodelock_request *request,
+                         struct hami_error *error)
+{
+    const struct hami_owner *owner = &request->owner;
+
+    if (!hami_internal_names_is_subdomain(request->node)) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "the node's name is no RFC 1123 subdomain");
+    }
+    if (!hami_internal_names_is_label(owner->namespace_name)) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "the owner's namespace is no RFC 1123 label");
+    }
+    if (!hami_internal_names_is_subdomain(owner->name)) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "the owner's name is no RFC 1123 subdomain");
+    }
+    if (!hami_internal_names_is_uid(owner->uid)) {
+        return hami_internal_errors_set(
+            error, HAMI_E_INVAL, "the owner's uid must be 1 to %d of [A-Za-z0-9._:-]",
+            HAMI_NODELOCK_UID_MAX);
+    }
+    return check_keys(request, error);
+}
+
+/* ---- making a wait ---- */
+
+static void free_wait(struct hami_wait *wait)
+{
+    struct hami_nodelock *lock = wait->lock;
+    const struct hami_allocator *allocator = hami_internal_allocator(lock);
+
+    hami_internal_grant_free(lock, wait->grant);
+    hami_internal_memory_free(allocator, wait->lease);
+    (void)pthread_cond_destroy(&wait->condition);
+    hami_internal_memory_free(allocator, wait);
+}
+
+static int init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    if (pthread_condattr_init(&attributes) != 0) {
+        return -1;
+    }
+    int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed = failed ? failed : pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return failed ? -1 : 0;
+}
+
+static struct hami_wait *make_wait(struct hami_nodelock *lock,
+                                   const struct hami_nodelock_request *request)
+{
+    const struct hami_allocator *allocator = hami_internal_allocator(lock);
+    struct hami_wait *wait = hami_internal_memory_zero(allocator, sizeof(*wait));
+
+    if (!wait) {
+        return NULL;
+    }
+    if (init_condition(&wait->condition) < 0) {
+        hami_internal_memory_free(allocator, wait);
+        return NULL;
+    }
+    wait->lock = lock;
+    wait->timer.kind = TIMER_WAIT;
+    wait->since_ns = hami_internal_now(lock);
+    wait->deadline_ns = request->deadline_ns;
+    wait->priority = request->priority;
+    wait->grant = hami_internal_grant_new(lock, &request->owner);
+    wait->lease = hami_internal_memory_zero(allocator, sizeof(*wait->lease));
+    if (!wait->grant || !wait->lease) {
+        free_wait(wait);
+        return NULL;
+    }
+    list_init(&wait->lease->link);
+    wait->lease->lock = lock;
+    wait->lease->references = 1;
+    return wait;
+}
+
+static int intern_keys(struct hami_wait *wait,
+                       const struct hami_nodelock_request *request)
+{
+    const char *const configured[] = {wait->lock->config.key};
+    const char *const *names = request->keys ? request->keys : configured;
+
+    wait->key_count = request->keys ? request->key_count : 1;
+    for (size_t i = 0; i < wait->key_count; i++) {
+        int code = hami_internal_keys_get(wait->lock, names[i], &wait->keys[i]);
+        if (code < 0) {
+            return code;
+        }
+    }
+    return hami_internal_node_add_keys(wait->node, wait->keys, wait->key_count);
+}
+
+static void give_place(struct hami_wait *wait)
+{
+    struct hami_nodelock *lock = wait->lock;
+
+    (void)pthread_mutex_lock(&lock->kept_mutex);
+    wait->place = hami_internal_places_take(lock->kept, wait->grant->owner.uid,
+                                            wait->node->name, wait->since_ns);
+    (void)pthread_mutex_unlock(&lock->kept_mutex);
+    wait->returned = wait->place != 0;
+    if (!wait->returned) {
+        wait->place = atomic_fetch_add(&lock->places, 1) + 1;
+    }
+}
+
+/* With the node's mutex: a try that would have to wait ends here. */
+static bool must_wait(const struct hami_wait *wait)
+{
+    const struct hami_internal_node *node = wait->node;
+
+    if (wait->own) {
+        return false;
+    }
+    if (node->waiter_count > 0) {
+        return true;
+    }
+    for (size_t i = 0; i < wait->key_count; i++) {
+        bool free = false;
+        for (size_t permit = 0; permit < wait->keys[i]->permits && !free; permit++) {
+            const struct hami_internal_slot *slot =
+                hami_internal_node_slot(node, wait->keys[i], permit);
+            free = !slot->grant || (slot->grant->handed_off && !slot->grant->gone);
+        }
+        if (!free) {
+            return true;
+        }
+    }
+    return node->operation == OPERATION_TAKE || node->operation == OPERATION_REMOVE ||
+           node->doubt;
+}
+
+/* With the node's mutex: 0 if the wait was queued. */
+static int enqueue(struct hami_wait *wait, struct hami_error *error)
+{
+    struct hami_internal_node *node = wait->node;
+    struct hami_nodelock *lock = wait->lock;
+
+    if (atomic_load(&lock->closing)) {
+        return hami_internal_errors_set(error, HAMI_E_CLOSED,
+                                        "the manager is shutting down");
+    }
+    if (node->waiter_count >= lock->config.waiters_per_node_max) {
+        return hami_internal_errors_set(error, HAMI_E_LIMIT,
+                                        "%u wait for node %s already", node->waiter_count,
+                                        node->name);
+    }
+    hami_internal_node_mark_own(node, wait);
+    if (wait->try_only && must_wait(wait)) {
+        node->owners -= wait->own;
+        return hami_internal_errors_set(
+            error, HAMI_E_BUSY, "node %s is taken in this process, or others wait for it",
+            node->name);
+    }
+    hami_internal_queue_insert(&node->waiters, wait);
+    node->waiter_count++;
+    atomic_fetch_add_explicit(&lock->counters.waiters, 1, memory_order_relaxed);
+    hami_internal_timers_set(&node->deadlines, &wait->timer, wait->deadline_ns);
+    return 0;
+}
+
+static int prepare(struct hami_nodelock *lock,
+                   const struct hami_nodelock_request *request, struct hami_wait **ret,
+                   struct hami_error *error)
+{
+    struct hami_wait *wait = make_wait(lock, request);
+
+    if (!wait) {
+        return hami_internal_errors_set(error, HAMI_E_NOMEM, "out of memory");
+    }
+    int code = hami_internal_nodes_get(lock, request->node, true, &wait->node);
+    if (code == 0) {
+        wait->lease->node = wait->node;
+        code = intern_keys(wait, request);
+        if (code < 0) {
+            hami_internal_nodes_unpin(wait->node);
+        }
+    }
+    if (code < 0) {
+        free_wait(wait);
+        return hami_internal_errors_set(error, code, "node %s: %s", request->node,
+                                        hami_strerror(code));
+    }
+    *ret = wait;
+    return 0;
+}
+
+/* The wait has ended, or never began. Its pin on the node and its flag go. */
+static void dispose(struct hami_wait *wait)
+{
+    hami_internal_cancel_detach(wait);
+    hami_internal_nodes_unpin(wait->node);
+    free_wait(wait);
+}
+
+/* Queues a wait and brings its node on. Returns 0 and holds no lock, or a code and the
+ * wait is gone. */
+static int begin(struct hami_wait *wait, const struct hami_nodelock_request *request,
+                 struct hami_error *error)
+{
+    struct hami_internal_node *node = wait->node;
+    struct hami_internal_after after;
+
+    if (!wait->try_only) {
+        give_place(wait);
+    }
+    hami_internal_cancel_attach(wait, request->cancel);
+    (void)pthread_mutex_lock(&node->mutex);
+    int code = enqueue(wait, error);
+    if (code < 0) {
+        (void)pthread_mutex_unlock(&node->mutex);
+        dispose(wait);
+        return code;
+    }
+    hami_internal_after_init(&after, node);
+    if (hami_cancel_is_fired(wait->cancel)) {
+        hami_internal_node_cancel(node, &after);
+    }
+    hami_internal_run(node, &after);
+    return 0;
+}
+
+static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *request,
+                       struct hami_nodelock_request *known, struct hami_error *error)
+{
+    if (!lock || !request) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "lock and request are required");
+    }
+    int code = hami_internal_errors_read_struct(
+        known, sizeof(*known), request, offsetof(struct hami_nodelock_request, keys));
+    if (code < 0) {
+        return hami_internal_errors_set(error, code, "request: %s", hami_strerror(code));
+    }
+    code = check_request(known, error);
+    if (code < 0) {
+        return code;
+    }
+    if (hami_internal_manager_is_forked(lock)) {
+        return hami_internal_errors_set(error, HAMI_E_FORKED, "called in a forked child");
+    }
+    if (atomic_load(&lock->closing)) {
+        return hami_internal_errors_set(error, HAMI_E_CLOSED,
+                                        "the manager is shutting down");
+    }
+    return 0;
+}
+
+/* ---- the blocking forms ---- */
+
+static void to_timespec(uint64_t ns, struct timespec *ret)
+{
+    /* A deadline far away stays within time_t. */
+    uint64_t seconds = ns / NS_PER_S;
+
+    ret->tv_sec = (time_t)(seconds < INT32_MAX ? seconds : INT32_MAX);
+    ret->tv_nsec = (long)(ns % NS_PER_S);
+}
+
+/* Waits for the end; with the node's mutex held. */
+static void park(struct hami_wait *wait)
+{
+    struct hami_internal_node *node = wait->node;
+    struct timespec until;
+
+    to_timespec(wait->deadline_ns, &until);
+    while (!wait->ended) {
+        if (!wait->lock->system_clock) {
+            (void)pthread_cond_wait(&wait->condition,
+                                    &node->mutex); /* dispatch ends it */
+        } else if (pthread_cond_timedwait(&wait->condition, &node->mutex, &until) ==
+                       ETIMEDOUT &&
+                   !wait->ended) {
+            struct hami_internal_after after;
+            hami_internal_after_init(&after, node);
+            hami_internal_run(node, &after);
+            (void)pthread_mutex_lock(&node->mutex);
+        }
+    }
+}
+
+static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *request,
+                   bool try_only, hami_lease **ret, struct hami_error *reterr)
+{
+    struct hami_nodelock_request known;
+    struct hami_wait *wait;
+    int cancel_state;
+
+    if (!ret) {
+        return hami_internal_errors_set(reterr, HAMI_E_INVAL, "ret is required");
+    }
+    int code = check_entry(lock, request, &known, reterr);
+    if (code < 0) {
+        return code;
+    }
+    if (hami_internal_dispatch_is_inside(lock)) {
+        return hami_internal_errors_set(
+            reterr, HAMI_E_INVAL,
+            "a blocking call from a callback would wait for itself");
+    }
+    code = prepare(lock, &known, &wait, reterr);
+    if (code < 0) {
+        return code;
+    }
+    wait->try_only = try_only;
+    wait->blocking = true;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    code = begin(wait, &known, reterr);
+    if (code == 0) {
+        struct hami_internal_node *node = wait->node;
+        (void)pthread_mutex_lock(&node->mutex);
+        park(wait);
+        (void)pthread_mutex_unlock(&node->mutex);
+        code = wait->error.code;
+        if (code == 0) {
+            *ret = wait->lease;
+            wait->lease = NULL;
+            hami_internal_manager_ref(lock);
+        } else {
+            hami_internal_errors_copy(reterr, &wait->error);
+        }
+        dispose(wait);
+    }
+    (void)pthread_setcancelstate(cancel_state, NULL);
+    return code;
+}
+
+int hami_nodelock_acquire(hami_nodelock *lock,
+                          const struct hami_nodelock_request *request, hami_lease **ret,
+                          struct hami_error *reterr)
+{
+    return acquire(lock, request, false, ret, reterr);
+}
+
+int hami_nodelock_try_acquire(hami_nodelock *lock,
+                              const struct hami_nodelock_request *request,
+                              hami_lease **ret, struct hami_error *reterr)
+{
+    return acquire(lock, request, true, ret, reterr);
+}
+
+/* ---- the asynchronous form ---- */
+
+int hami_nodelock_acquire_start(hami_nodelock *lock,
+                                const struct hami_nodelock_request *request,
+                                hami_acquired_fn callback, void *data, hami_wait **ret)
+{
+    struct hami_nodelock_request known;
+    struct hami_wait *wait;
+
+    if (!callback) {
+        return HAMI_E_INVAL;
+    }
+    int code = check_entry(lock, request, &known, NULL);
+    if (code < 0) {
+        return code;
+    }
+    code = prepare(lock, &known, &wait, NULL);
+    if (code < 0) {
+        return code;
+    }
+    wait->callback = callback;
+    wait->data = data;
+    hami_wait *before = ret ? *ret : NULL;
+    if (ret) {
+        *ret = wait;
+    }
+    code = begin(wait, &known, NULL);
+    if (code < 0 && ret) {
+        *ret = before;
+    }
+    return code;
+}
+
+int hami_wait_abort(hami_wait *wait)
+{
+    struct hami_internal_after after;
+
+    if (!wait) {
+        return HAMI_E_INVAL;
+    }
+    struct hami_internal_node *node = wait->node;
+    if (hami_internal_manager_is_forked(wait->lock)) {
+        return HAMI_E_FORKED;
+    }
+    hami_internal_nodes_pin(node);
+    (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    if (!wait->ended) {
+        hami_internal_node_end_wait(wait, HAMI_E_CANCELED, NULL, &after,
+                                    "aborted while waiting for node %s", node->name);
+    }
+    hami_internal_run(node, &after);
+    hami_internal_nodes_unpin(node);
+    return 0;
+}
+
+void hami_internal_waiter_deliver(struct hami_wait *wait)
+{
+    hami_lease *lease = NULL;
+
+    if (wait->error.code == 0) {
+        lease = wait->lease;
+        wait->lease = NULL;
+        hami_internal_manager_ref(wait->lock);
+    }
+    wait->callback(wait->data, wait->error.code, lease, &wait->error);
+    dispose(wait);
+}
