@@ -1,0 +1,310 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where hamictl gets its facts. What it reads is another program's: every member may be
+ * missing or of another type, and every text is bounded.
+ */
+#include "sources.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <curl/curl.h>
+#include <hami/handshake.h>
+
+#define ANSWER_MAX (64u << 20)
+#define TIMEOUT_MS 10000
+#define PAGE 500
+
+struct answer {
+    char *text;
+    size_t length;
+};
+
+const char *source_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+/* ---- hamid ---------------------------------------------------------------------- */
+
+static size_t collect(char *bytes, size_t size, size_t count, void *data)
+{
+    struct answer *answer = data;
+    size_t length = size * count;
+    if (answer->length + length > ANSWER_MAX) {
+        return 0;
+    }
+    char *text = realloc(answer->text, answer->length + length + 1);
+    if (text == NULL) {
+        return 0;
+    }
+    memcpy(text + answer->length, bytes, length);
+    answer->text = text;
+    answer->length += length;
+    text[answer->length] = '\0';
+    return length;
+}
+
+static CURLcode fetch(const char *url, struct answer *answer, long *status, char *reason)
+{
+    CURL *handle = curl_easy_init();
+    if (handle == NULL) {
+        return CURLE_OUT_OF_MEMORY;
+    }
+    (void)curl_easy_setopt(handle, CURLOPT_URL, url);
+    (void)curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    (void)curl_easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    (void)curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+    (void)curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason);
+    (void)curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, collect);
+    (void)curl_easy_setopt(handle, CURLOPT_WRITEDATA, answer);
+    CURLcode result = curl_easy_perform(handle);
+    (void)curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, status);
+    curl_easy_cleanup(handle);
+    return result;
+}
+
+json_t *source_from_hamid(const char *url, char *error)
+{
+    char reason[CURL_ERROR_SIZE] = "";
+    char full[512];
+    struct answer answer = {NULL, 0};
+    json_t *nodes = NULL;
+    long status = 0;
+    int length = (int)strlen(url);
+    while (length > 0 && url[length - 1] == '/') {
+        length--;
+    }
+    (void)snprintf(full, sizeof(full), "%.*s/v1/locks", length, url);
+    CURLcode result = fetch(full, &answer, &status, reason);
+    if (result != CURLE_OK) {
+        (void)snprintf(
+            error, SOURCE_ERROR_MAX,
+            "could not ask hamid at %s: %s; --hamid takes the address of its --listen or "
+            "--metrics-listen, and without --hamid the API server is asked",
+            full, reason[0] != '\0' ? reason : curl_easy_strerror(result));
+    } else if (status != 200) {
+        (void)snprintf(error, SOURCE_ERROR_MAX,
+                       "%s answered with status %ld; is that a hamid scheduler?", full,
+                       status);
+    } else {
+        json_t *root = json_loadb(answer.text, answer.length, 0, NULL);
+        nodes = json_incref(json_object_get(root, "nodes"));
+        json_decref(root);
+        if (!json_is_array(nodes)) {
+            json_decref(nodes);
+            nodes = NULL;
+            (void)snprintf(
+                error, SOURCE_ERROR_MAX,
+                "%s did not answer with a locks view; is that a hamid scheduler?", full);
+        }
+    }
+    free(answer.text);
+    return nodes;
+}
+
+/* ---- the API server ------------------------------------------------------------- */
+
+hami_kubernetes *source_login(const char *kubeconfig, const char *context, char *error)
+{
+    struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
+    struct hami_error reason = HAMI_ERROR_INIT;
+    hami_kubernetes *client = NULL;
+    if (kubeconfig != NULL) {
+        config.kubeconfig = kubeconfig;
+    } else {
+        (void)hami_kubernetes_config_from_environment(&config);
+    }
+    config.context = context;
+    config.user_agent = "hamictl/" HAMI_VERSION_STRING;
+    if (hami_kubernetes_new(&config, &client, &reason) != 0) {
+        (void)snprintf(
+            error, SOURCE_ERROR_MAX,
+            "could not log in to the API server: %s; --kubeconfig names a file with the "
+            "login",
+            reason.text);
+        return NULL;
+    }
+    return client;
+}
+
+/* GET; new: the answer's JSON; NULL with *ret_status where it is not 200, or 0. */
+static json_t *get(hami_kubernetes *client, const char *path, const char *accept,
+                   int *ret_status, char *error)
+{
+    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
+    struct hami_kubernetes_answer *answer = NULL;
+    struct hami_error reason = HAMI_ERROR_INIT;
+    json_t *root = NULL;
+    *ret_status = 0;
+    request.path = path;
+    request.accept = accept;
+    request.deadline_ns = hami_kubernetes_in_ms(TIMEOUT_MS);
+    int code = hami_kubernetes_request(client, &request, &answer, &reason);
+    if (code != 0) {
+        (void)snprintf(error, SOURCE_ERROR_MAX,
+                       "could not reach the API server at %s: %s",
+                       hami_kubernetes_server(client),
+                       reason.text[0] != '\0' ? reason.text : hami_strerror(code));
+        return NULL;
+    }
+    *ret_status = answer->status;
+    if (answer->status == 200) {
+        root = json_loadb(answer->body, answer->body_length, 0, NULL);
+    }
+    if (root == NULL) {
+        json_t *problem = json_loadb(answer->body, answer->body_length, 0, NULL);
+        (void)snprintf(error, SOURCE_ERROR_MAX,
+                       "the API server answered %s with status %d%s%.400s", path,
+                       answer->status, problem != NULL ? ": " : "",
+                       source_text(problem, "message"));
+        json_decref(problem);
+    }
+    (void)hami_kubernetes_answer_free(answer);
+    return root;
+}
+
+/* Seconds since the time that a lock value begins with; negative where it says none. */
+static double written_age(const char *value)
+{
+    struct tm parts;
+    memset(&parts, 0, sizeof(parts));
+    const char *rest = strptime(value, "%Y-%m-%dT%H:%M:%S", &parts);
+    if (rest == NULL || *rest != 'Z') {
+        return -1;
+    }
+    return difftime(time(NULL), timegm(&parts));
+}
+
+static const char *kind_reason(enum hami_lock_kind kind)
+{
+    switch (kind) {
+    case HAMI_LOCK_OWNED:
+        return "";
+    case HAMI_LOCK_LEGACY:
+    case HAMI_LOCK_UNOWNED:
+        return "names no pod: falls by its age alone";
+    default:
+        return "is malformed: falls by its age alone";
+    }
+}
+
+static void add_slot(json_t *slots, const char *key, const char *value, const char *lease)
+{
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+    char fence[24];
+    if (hami_lock_record_parse(value, lease, &record) != 0 ||
+        record.kind == HAMI_LOCK_FREE) {
+        return;
+    }
+    (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)record.fence);
+    json_t *slot =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "key", key,
+                  "state", record.has_lease ? "held" : "foreign", "value", value,
+                  "namespace", record.namespace_name, "pod", record.name, "uid",
+                  record.uid, "holder", record.holder, "fence", fence, "holdMs",
+                  (json_int_t)record.hold_ms, "reason", kind_reason(record.kind));
+    double age = written_age(value);
+    if (slot != NULL && age >= 0) {
+        (void)json_object_set_new(slot, "ageSeconds", json_real(age));
+    }
+    (void)json_array_append_new(slots, slot);
+}
+
+json_t *source_node(const json_t *object)
+{
+    static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
+    const json_t *metadata = json_object_get(object, "metadata");
+    const json_t *annotations = json_object_get(metadata, "annotations");
+    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    json_t *slots = json_array();
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *value = json_string_value(json_object_get(annotations, keys[i]));
+        if (value != NULL && hami_lease_key(keys[i], lease_key, sizeof(lease_key)) == 0) {
+            add_slot(slots, keys[i], value,
+                     json_string_value(json_object_get(annotations, lease_key)));
+        }
+    }
+    if (json_array_size(slots) == 0) {
+        json_decref(slots);
+        return NULL;
+    }
+    return json_pack("{s:s, s:o, s:[]}", "node", source_text(metadata, "name"), "slots",
+                     slots, "waiters");
+}
+
+static json_t *one_node(hami_kubernetes *client, const char *node, char *error)
+{
+    char path[512];
+    int status = 0;
+    (void)snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
+    json_t *object =
+        get(client, path, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            &status, error);
+    if (object == NULL) {
+        return NULL;
+    }
+    json_t *nodes = json_array();
+    json_t *found = source_node(object);
+    if (found != NULL) {
+        (void)json_array_append_new(nodes, found);
+    }
+    json_decref(object);
+    return nodes;
+}
+
+json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error)
+{
+    static const char accept[] =
+        "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    char path[4096] = "";
+    char token[3072] = "";
+    if (node != NULL) {
+        return one_node(client, node, error);
+    }
+    json_t *nodes = json_array();
+    do {
+        int status = 0;
+        size_t index = 0;
+        const json_t *item = NULL;
+        (void)snprintf(path, sizeof(path), "/api/v1/nodes?limit=%d%s%s", PAGE,
+                       token[0] != '\0' ? "&continue=" : "", token);
+        json_t *list = get(client, path, accept, &status, error);
+        if (list == NULL) {
+            json_decref(nodes);
+            return NULL;
+        }
+        json_array_foreach(json_object_get(list, "items"), index, item)
+        {
+            json_t *found = source_node(item);
+            if (found != NULL) {
+                (void)json_array_append_new(nodes, found);
+            }
+        }
+        (void)snprintf(token, sizeof(token), "%s",
+                       source_text(json_object_get(list, "metadata"), "continue"));
+        json_decref(list);
+    } while (token[0] != '\0');
+    return nodes;
+}
+
+json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const char *name,
+                   bool *ret_exists, char *error)
+{
+    char path[512];
+    int status = 0;
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%.63s/pods/%.253s",
+                   namespace_name, name);
+    json_t *pod = get(client, path, NULL, &status, error);
+    *ret_exists = pod != NULL;
+    if (status == 404) {
+        error[0] = '\0';
+    }
+    return pod;
+}

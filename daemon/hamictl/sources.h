@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where hamictl gets its facts: a running hamid's locks view, or the API server itself.
+ * Both give nodes in the form of the locks view:
+ *   {"node","slots":[{"key","state","namespace","pod","uid","holder","fence","ageSeconds",..}],
+ *    "waiters":[{"namespace","pod","position","waitedSeconds",..}]}
+ */
+#ifndef HAMICTL_SOURCES_H
+#define HAMICTL_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hami/kubernetes.h>
+#include <jansson.h>
+
+#define SOURCE_ERROR_MAX 1024
+
+/*
+ * Asks a hamid.
+ * @url     "http://127.0.0.1:8080", with or without '/' at its end
+ * @error   SOURCE_ERROR_MAX bytes; says what to do
+ * Returns  new: an array of nodes; NULL on failure
+ */
+json_t *source_from_hamid(const char *url, char *error);
+
+/* Logs in: by that kubeconfig, or by the environment where NULL. NULL on failure. */
+hami_kubernetes *source_login(const char *kubeconfig, const char *context, char *error);
+
+/* Lists the nodes that carry a lock. @node NULL = all. New; NULL on failure. */
+json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error);
+
+/*
+ * Reads a pod.
+ * @ret_exists  false where there is none
+ * Returns      new: the object; NULL on failure, and where there is none
+ */
+json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const char *name,
+                   bool *ret_exists, char *error);
+
+/* One node's locks out of an object with metadata; new, or NULL where it has none. */
+json_t *source_node(const json_t *object);
+
+/* A text member, "" where there is none. */
+const char *source_text(const json_t *object, const char *name);
+
+#endif

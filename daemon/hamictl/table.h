@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hamictl locks`: nodes of a locks view as a table.
+ */
+#ifndef HAMICTL_TABLE_H
+#define HAMICTL_TABLE_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+/* Returns 0, or -1 without memory. */
+int table_print(const json_t *nodes, FILE *out);
+
+/* "4.2s", "12m3s", "3h0m0s"; "-" for a negative number. */
+void table_age(double seconds, char *buffer, size_t size);
+
+#endif
