@@ -17,6 +17,7 @@
 
 struct single {
     hami_call *call;
+    char *texts; /* copies: a transport that is late may look at them after the caller went on */
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     atomic_uint references;
@@ -36,6 +37,7 @@ static void unref(struct single *single)
 {
     if (atomic_fetch_sub(&single->references, 1) == 1) {
         hami_internal_call_free(single->call);
+        hami_internal_memory_free(&hami_internal_memory_default, single->texts);
         (void)pthread_cond_destroy(&single->condition);
         (void)pthread_mutex_destroy(&single->mutex);
         hami_internal_memory_free(&hami_internal_memory_default, single);
@@ -53,7 +55,49 @@ static void completed(hami_call *call)
     unref(single);
 }
 
-static struct single *make(const char *node, uint64_t timeout_ms)
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *copy_text(char **at, const char *text)
+{
+    char *start = *at;
+
+    if (!text) {
+        return NULL;
+    }
+    memcpy(start, text, strlen(text) + 1);
+    *at += strlen(text) + 1;
+    return start;
+}
+
+/* Copies the node's name and the edits into the call. */
+static int copy_edits(struct single *single, const char *node,
+                      const struct hami_transport_edit *edits, size_t count)
+{
+    size_t bytes = text_bytes(node);
+
+    for (size_t i = 0; i < count; i++) {
+        bytes += text_bytes(edits[i].key) + text_bytes(edits[i].expect) +
+                 text_bytes(edits[i].value);
+    }
+    char *at = single->texts = hami_internal_memory_zero(&hami_internal_memory_default, bytes);
+    if (!at) {
+        return HAMI_E_NOMEM;
+    }
+    single->call->node = copy_text(&at, node);
+    for (size_t i = 0; i < count; i++) {
+        const char *key = copy_text(&at, edits[i].key);
+        const char *expect = copy_text(&at, edits[i].expect);
+        hami_internal_call_add(single->call, edits[i].action, key, expect,
+                               copy_text(&at, edits[i].value));
+    }
+    return 0;
+}
+
+static struct single *make(const char *node, const struct hami_transport_edit *edits, size_t count,
+                           uint64_t timeout_ms)
 {
     pthread_condattr_t attributes;
     struct single *single =
@@ -67,6 +111,11 @@ static struct single *make(const char *node, uint64_t timeout_ms)
         hami_internal_memory_free(&hami_internal_memory_default, single);
         return NULL;
     }
+    if (copy_edits(single, node, edits, count) < 0) {
+        hami_internal_call_free(single->call);
+        hami_internal_memory_free(&hami_internal_memory_default, single);
+        return NULL;
+    }
     atomic_init(&single->references, 2);
     (void)pthread_mutex_init(&single->mutex, NULL);
     (void)pthread_condattr_init(&attributes);
@@ -75,7 +124,6 @@ static struct single *make(const char *node, uint64_t timeout_ms)
     (void)pthread_condattr_destroy(&attributes);
     single->call->completed = completed;
     single->call->completed_data = single;
-    single->call->node = node;
     single->call->now = monotonic_ns;
     single->call->deadline_ns = monotonic_ns(NULL) + timeout_ms * NS_PER_MS;
     return single;
@@ -132,15 +180,11 @@ int hami_transport_call(struct hami_transport *transport, const char *node,
         timeout_ms > 600000 || (version && strlen(version) >= 64)) {
         return HAMI_E_INVAL;
     }
-    struct single *single = make(node, timeout_ms);
+    struct single *single = make(node, edits, edit_count, timeout_ms);
     if (!single) {
         return HAMI_E_NOMEM;
     }
     hami_call *call = single->call;
-    for (size_t i = 0; i < edit_count; i++) {
-        hami_internal_call_add(call, edits[i].action, edits[i].key, edits[i].expect,
-                               edits[i].value);
-    }
     if (version) {
         memcpy(call->version, version, strlen(version) + 1);
     }
@@ -183,7 +227,7 @@ int hami_transport_call_owner(struct hami_transport *transport, const char *node
     if (!function) {
         return HAMI_E_NOTSUP;
     }
-    struct single *single = make(node, timeout_ms);
+    struct single *single = make(node, NULL, 0, timeout_ms);
     if (!single) {
         return HAMI_E_NOMEM;
     }
