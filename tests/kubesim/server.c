@@ -101,6 +101,8 @@ static void close_all(struct kubesim *sim)
     while (sim->exchanges != NULL) {
         sim_exchange_free(sim->exchanges);
     }
+    /* libevent frees a bufferevent from its loop only */
+    (void)event_base_loop(sim->base, EVLOOP_NONBLOCK);
     sim_audit_flush(sim);
 }
 
