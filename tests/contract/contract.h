@@ -230,6 +230,7 @@ extern struct contract contract_now;
  * ----------------------------------------------------------------- */
 
 void contract_add_edits(Suite *suite, const struct contract_backend *backend);
+void contract_add_versions(Suite *suite, const struct contract_backend *backend);
 void contract_add_answers(Suite *suite, const struct contract_backend *backend);
 void contract_add_watch(Suite *suite, const struct contract_backend *backend);
 void contract_add_owners(Suite *suite, const struct contract_backend *backend);

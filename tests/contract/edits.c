@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one call does to the store: compare, write, read, versions, odd values. */
+/* What one call does to the store: compare, write, read, odd values. */
 #include "contract.h"
 
 #include <stdio.h>
@@ -280,61 +280,6 @@ START_TEST(a_missing_node_is_told_to_readers_and_writers)
 }
 END_TEST
 
-START_TEST(a_stale_version_is_refused)
-{
-    const char *node = contract_node();
-    const struct hami_transport_edit read[] = {READ(LOCK)};
-    const struct hami_transport_edit write[] = {PUT(LOCK, NULL, A)};
-    contract_put(node, OTHER, "1");
-    ck_assert_int_eq(call(node, read, 1), 0);
-    char stale[128];
-    snprintf(stale, sizeof(stale), "%s", answer.version);
-    contract_put(node, OTHER, "2");
-    ck_assert_int_eq(contract_call(node, write, 1, stale, &answer), HAMI_E_HELD);
-    contract_assert_stored(node, LOCK, NULL);
-    ck_assert_int_eq(call(node, read, 1), 0);
-    ck_assert_str_ne(answer.version, stale);
-    snprintf(stale, sizeof(stale), "%s", answer.version);
-    ck_assert_int_eq(contract_call(node, write, 1, stale, &answer), 0);
-    contract_assert_stored(node, LOCK, A);
-    contract_answer_done(&answer);
-}
-END_TEST
-
-START_TEST(a_removal_by_another_makes_the_version_stale)
-{
-    const char *node = contract_node();
-    const struct hami_transport_edit read[] = {READ(LOCK)};
-    const struct hami_transport_edit write[] = {PUT(LOCK, NULL, A)};
-    contract_put(node, OTHER, "1");
-    contract_put(node, "example.com/stays", "1");
-    ck_assert_int_eq(call(node, read, 1), 0);
-    char stale[128];
-    snprintf(stale, sizeof(stale), "%s", answer.version);
-    contract_put(node, OTHER, NULL);
-    ck_assert_int_eq(contract_call(node, write, 1, stale, &answer), HAMI_E_HELD);
-    contract_assert_stored(node, LOCK, NULL);
-    contract_answer_done(&answer);
-}
-END_TEST
-
-START_TEST(the_version_that_a_write_tells_is_good_for_the_next_write)
-{
-    const char *node = contract_node();
-    take(node);
-    char version[128];
-    snprintf(version, sizeof(version), "%s", answer.version);
-    ck_assert_str_ne(version, "");
-    const struct hami_transport_edit over[] = {PUT(LOCK, A, B)};
-    ck_assert_int_eq(contract_call(node, over, 1, version, &answer), 0);
-    ck_assert_str_ne(answer.version, version);
-    const struct hami_transport_edit back[] = {PUT(LOCK, B, A)};
-    ck_assert_int_eq(contract_call(node, back, 1, version, &answer), HAMI_E_HELD);
-    contract_assert_stored(node, LOCK, B);
-    contract_answer_done(&answer);
-}
-END_TEST
-
 START_TEST(values_of_two_kilobytes_survive)
 {
     const char *node = contract_node();
@@ -447,18 +392,6 @@ START_TEST(eight_keys_with_their_leases_are_one_write)
 }
 END_TEST
 
-START_TEST(answers_carry_the_stores_clock)
-{
-    const char *node = contract_node();
-    const struct hami_transport_edit read[] = {READ(LOCK)};
-    ck_assert_int_eq(call(node, read, 1), 0);
-    uint64_t now = (uint64_t)time(NULL) * 1000000u;
-    ck_assert_uint_gt(answer.server_time_us, now - UINT64_C(86400000000));
-    ck_assert_uint_lt(answer.server_time_us, now + UINT64_C(86400000000));
-    contract_answer_done(&answer);
-}
-END_TEST
-
 void contract_add_edits(Suite *suite, const struct contract_backend *backend)
 {
     TCase *tests = contract_case(suite, "edits");
@@ -477,9 +410,6 @@ void contract_add_edits(Suite *suite, const struct contract_backend *backend)
     tcase_add_test(tests, values_come_in_the_order_of_the_edits);
     tcase_add_test(tests, a_read_tells_what_is_there_and_changes_nothing);
     tcase_add_test(tests, a_call_that_only_tests_answers_yes_or_no_and_changes_nothing);
-    tcase_add_test(tests, a_stale_version_is_refused);
-    tcase_add_test(tests, a_removal_by_another_makes_the_version_stale);
-    tcase_add_test(tests, the_version_that_a_write_tells_is_good_for_the_next_write);
     tcase_add_test(tests, values_of_two_kilobytes_survive);
     tcase_add_loop_test(tests, values_of_odd_bytes_survive, 0, COUNT(odd_values));
     tcase_add_test(tests, foreign_values_survive_take_hand_over_and_release);
@@ -489,6 +419,5 @@ void contract_add_edits(Suite *suite, const struct contract_backend *backend)
         tcase_add_test(tests, a_missing_node_is_told_to_readers_and_writers);
     }
     if (backend->capabilities & CONTRACT_CLOCK) {
-        tcase_add_test(tests, answers_carry_the_stores_clock);
     }
 }
