@@ -46,7 +46,7 @@ static void granted(void *pod, int code, hami_lease *lease, const struct hami_er
 
 int main(void)
 {
-    char *pods[] = {"a", "b", "c"};
+    char pods[][2] = {"a", "b", "c"};
     uv_async_t async = {.data = &timer};
     struct hami_nodelock_config config = {
         .size = sizeof(config), .wakeup = wake, .wakeup_data = &async};

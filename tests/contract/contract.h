@@ -115,6 +115,7 @@ int contract_run(const struct contract_backend *backend);
 const char *contract_node(void);
 /* The same, not made. */
 const char *contract_node_name(void);
+/* Made in the store where that knows owners; else just a name and a uid. */
 void contract_owner(struct contract_owner *owner);
 /* A further transport to the same store, behind a shim of the caller's. */
 void contract_further(struct contract_shim *shim);
