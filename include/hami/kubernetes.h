@@ -482,6 +482,7 @@ HAMI_PUBLIC int hami_handshake_finish(hami_handshake_job *job, uint64_t deadline
  * Returns   0 - the callback will come; or INVAL (not consumed), FORKED, CLOSED, NOMEM - it will not, the
  *           job is consumed and nothing was written
  * Blocks    never
+ * Threads   one thread at a time per job
  * Callback  yes
  * Since     0.1
  */

@@ -117,7 +117,7 @@ HAMI_PUBLIC const char *hami_call_node(const hami_call *call);
 HAMI_PUBLIC const struct hami_transport_edit *hami_call_edits(const hami_call *call,
                                                               size_t *ret_count);
 
-/* The node version that must still stand, else HELD; NULL = any. */
+/* Writes only: the node version that must still stand, else HELD; NULL = any. */
 HAMI_PUBLIC const char *hami_call_version(const hami_call *call);
 
 /* True if any edit is a TEST or PUT: the call needs the store's write path. */

@@ -17,6 +17,15 @@ static const struct hami_transport_edit read_lock[] = {
 static const struct hami_transport_edit take_a[] = {{HAMI_EDIT_PUT, LOCK, NULL, A}};
 static const struct hami_transport_edit take_b[] = {{HAMI_EDIT_PUT, LOCK, NULL, B}};
 
+/* A node that has a value already: the first one of all may take a transport two
+ * requests, and a fault is to meet the one that writes. */
+static const char *node_with_a_value(void)
+{
+    const char *node = contract_node();
+    contract_put(node, "example.com/other", "1");
+    return node;
+}
+
 START_TEST(each_call_is_completed_once)
 {
     const char *node = contract_node();
@@ -86,7 +95,7 @@ END_TEST
 
 START_TEST(a_lost_answer_is_in_doubt_and_never_a_refusal)
 {
-    const char *node = contract_node();
+    const char *node = node_with_a_value();
     ck_assert_int_eq(contract_call(node, read_lock, 1, NULL, &answer), 0);
     contract_now.backend->arm(&contract_now, CONTRACT_LOSE_ANSWER);
     int code = contract_call(node, take_a, 1, NULL, &answer);
@@ -100,7 +109,7 @@ END_TEST
 
 START_TEST(a_lost_request_is_not_called_surely_not_applied)
 {
-    const char *node = contract_node();
+    const char *node = node_with_a_value();
     ck_assert_int_eq(contract_call(node, read_lock, 1, NULL, &answer), 0);
     contract_now.backend->arm(&contract_now, CONTRACT_LOSE_REQUEST);
     int code = contract_call(node, take_a, 1, NULL, &answer);
@@ -113,7 +122,7 @@ END_TEST
 
 START_TEST(after_a_lost_connection_the_next_call_is_served)
 {
-    const char *node = contract_node();
+    const char *node = node_with_a_value();
     contract_now.backend->arm(&contract_now, CONTRACT_LOSE_ANSWER);
     (void)contract_call(node, take_a, 1, NULL, &answer);
     ck_assert_int_eq(contract_call(node, take_b, 1, NULL, &answer), HAMI_E_HELD);
@@ -126,7 +135,7 @@ END_TEST
 
 START_TEST(a_call_without_an_answer_ends_by_its_deadline_in_doubt)
 {
-    const char *node = contract_node();
+    const char *node = node_with_a_value();
     ck_assert_int_eq(contract_call(node, read_lock, 1, NULL, &answer), 0);
     contract_now.backend->arm(&contract_now, CONTRACT_HANG);
     unsigned before = contract_completions();
@@ -143,7 +152,7 @@ END_TEST
 
 START_TEST(submit_does_not_wait_for_the_answer)
 {
-    const char *node = contract_node();
+    const char *node = node_with_a_value();
     contract_now.backend->arm(&contract_now, CONTRACT_HANG);
     int code =
         contract_call_on(contract_now.transport, node, take_a, 1, NULL, 1500, &answer);
@@ -155,8 +164,8 @@ END_TEST
 
 START_TEST(other_nodes_are_served_while_a_call_hangs)
 {
-    const char *stuck = contract_node();
-    const char *node = contract_node();
+    const char *stuck = node_with_a_value();
+    const char *node = node_with_a_value();
     contract_now.backend->arm(&contract_now, CONTRACT_HANG);
     ck_assert_int_eq(
         contract_call_on(contract_now.transport, stuck, take_a, 1, NULL, 300, &answer),
@@ -182,7 +191,7 @@ static void *call_in_background(void *data)
 
 START_TEST(abort_ends_a_call_early_and_in_doubt)
 {
-    struct background call = {.node = contract_node()};
+    struct background call = {.node = node_with_a_value()};
     pthread_t thread;
     contract_now.backend->arm(&contract_now, CONTRACT_HANG);
     ck_assert_int_eq(pthread_create(&thread, NULL, call_in_background, &call), 0);

@@ -45,7 +45,7 @@ enum contract_fault {
 enum contract_state {
     CONTRACT_STARTED,
     CONTRACT_FINISHED,
-    CONTRACT_DELETING, /* the owner is bound before */
+    CONTRACT_DELETING, /* and still there */
     CONTRACT_GONE,
     CONTRACT_REPLACED, /* another one under the same name, not bound */
     CONTRACT_ANNOTATED /* CONTRACT_FENCE, CONTRACT_DONE, phase success, a device left,

@@ -105,21 +105,6 @@ START_TEST(a_removal_makes_earlier_versions_stale)
 }
 END_TEST
 
-START_TEST(a_read_of_an_old_version_is_refused)
-{
-    const char *node = contract_node();
-    const struct hami_transport_edit read[] = {READ(LOCK)};
-    char version[128];
-    contract_put(node, LOCK, A);
-    ck_assert_int_eq(call(node, read, 1), 0);
-    snprintf(version, sizeof(version), "%s", answer.version);
-    ck_assert_int_eq(contract_call(node, read, 1, version, &answer), 0);
-    contract_put(node, OTHER, "1");
-    ck_assert_int_eq(contract_call(node, read, 1, version, &answer), HAMI_E_HELD);
-    contract_answer_done(&answer);
-}
-END_TEST
-
 START_TEST(answers_carry_the_stores_clock)
 {
     const char *node = contract_node();
@@ -139,7 +124,6 @@ void contract_add_versions(Suite *suite, const struct contract_backend *backend)
     tcase_add_test(tests, a_removal_by_another_makes_the_version_stale);
     tcase_add_test(tests, the_version_that_a_write_tells_is_good_for_the_next_write);
     tcase_add_test(tests, a_removal_makes_earlier_versions_stale);
-    tcase_add_test(tests, a_read_of_an_old_version_is_refused);
     if (backend->capabilities & CONTRACT_CLOCK) {
         tcase_add_test(tests, answers_carry_the_stores_clock);
     }

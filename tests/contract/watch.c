@@ -133,19 +133,19 @@ START_TEST(a_watch_can_be_started_again)
 }
 END_TEST
 
-static bool is_gone(const struct hami_owner_facts *facts)
+static bool is_leaving(const struct hami_owner_facts *facts)
 {
-    return facts->known && !facts->exists;
+    return facts->known && facts->exists && facts->deleting &&
+           !(facts->node && *facts->node);
 }
 
-START_TEST(a_watch_tells_that_an_owner_is_gone)
+START_TEST(a_watch_tells_that_an_unbound_owner_is_being_deleted)
 {
     struct contract_watcher *watcher = watch(contract_now.transport);
     struct contract_owner owner;
     contract_owner(&owner);
-    ck_assert(contract_watcher_saw_owner(watcher, owner.name, NULL));
-    contract_now.backend->owner_set(&contract_now, &owner, CONTRACT_GONE);
-    ck_assert(contract_watcher_saw_owner(watcher, owner.name, is_gone));
+    contract_now.backend->owner_set(&contract_now, &owner, CONTRACT_DELETING);
+    ck_assert(contract_watcher_saw_owner(watcher, owner.name, is_leaving));
     end(contract_now.transport, watcher);
 }
 END_TEST
@@ -161,6 +161,6 @@ void contract_add_watch(Suite *suite, const struct contract_backend *backend)
     tcase_add_test(tests, nothing_is_told_after_unwatch);
     tcase_add_test(tests, a_watch_can_be_started_again);
     if (backend->capabilities & CONTRACT_OWNERS) {
-        tcase_add_test(tests, a_watch_tells_that_an_owner_is_gone);
+        tcase_add_test(tests, a_watch_tells_that_an_unbound_owner_is_being_deleted);
     }
 }
