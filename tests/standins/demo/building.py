@@ -12,8 +12,8 @@ from cluster import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build"
-TARGETS = ["hamid", "kubesim", "standin-scheduler", "standin-kubelet",
-           "standin-broken-binder"]
+TARGETS = ["hamid", "tests/kubesim/kubesim:executable", "standin-scheduler",
+           "standin-kubelet", "standin-broken-binder"]
 
 
 def prepare(screen):
