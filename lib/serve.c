@@ -74,21 +74,18 @@ static enum look start_revoke(struct round *round, struct hami_internal_slot *sl
 static void pace_reread(struct round *round, const struct hami_internal_slot *slot)
 {
     struct hami_internal_node *node = round->node;
-    uint64_t from = node->read_ns;
+    uint64_t due = node->read_ns;
 
     if (node->lock->transport->watch) {
-        from = (slot->first_seen_ns > from ? slot->first_seen_ns : from) +
-               HAMI_INTERNAL_REREAD_NS;
+        due = (slot->first_seen_ns > due ? slot->first_seen_ns : due) +
+              HAMI_INTERNAL_REREAD_NS;
     } else {
-        from += HAMI_INTERNAL_POLL_NS;
+        due += HAMI_INTERNAL_POLL_NS;
     }
-    if (from < node->reread_ns) {
-        node->reread_ns = from;
-    }
-    if (round->now_ns >= node->reread_ns) {
+    if (round->now_ns >= due) {
         node->want_read = true;
     }
-    hami_internal_serve_consider(node, node->reread_ns);
+    hami_internal_serve_consider(node, due);
 }
 
 static void raise_alarm(struct round *round, struct hami_internal_slot *slot)
