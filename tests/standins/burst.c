@@ -87,10 +87,20 @@ struct burst_pod *burst_take_due(struct burst *burst, size_t node, int64_t now_m
     if (pod == NULL || pod->due_ms > now_ms || burst->nodes[node].free_at_ms > now_ms) {
         return NULL;
     }
-    burst->nodes[node].free_at_ms = now_ms + burst->spacing_ms;
+    burst->nodes[node].free_at_ms = BURST_SENDING;
+    burst->nodes[node].sending = pod;
     pod->attempts++;
     pod->place = pod->attempts > 1 ? BURST_FILTERING : BURST_BINDING;
     return pod;
+}
+
+void burst_note_sent(struct burst *burst, const struct burst_pod *pod, int64_t now_ms)
+{
+    struct burst_node *node = &burst->nodes[pod->node];
+    if (node->sending == pod) {
+        node->sending = NULL;
+        node->free_at_ms = now_ms + burst->spacing_ms;
+    }
 }
 
 int burst_wait_ms(const struct burst *burst, int64_t now_ms, int limit_ms)

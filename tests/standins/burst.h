@@ -41,9 +41,13 @@ struct burst_pod {
     void *owner; /* the caller's, not looked at here */
 };
 
+#define BURST_SENDING INT64_MAX
+
 struct burst_node {
     const char *name;
-    int64_t free_at_ms; /* the next bind call may go out */
+    int64_t
+        free_at_ms; /* the next bind call may go out; BURST_SENDING: one is on its way */
+    const struct burst_pod *sending; /* whose call is on its way */
     size_t next_to_create;
     bool is_locked; /* the lock annotation stands, by the watch */
 };
@@ -66,9 +70,11 @@ void burst_done(struct burst *burst);
 int64_t burst_backoff_ms(unsigned attempts);
 /* The node's next pod to create, one at a time and in order; NULL: none now. */
 struct burst_pod *burst_take_new(struct burst *burst, size_t node);
-/* The pod of this node whose bind call is to be sent now; NULL: none. It is counted, and
- * the node's next turn is spacing_ms later. */
+/* The pod of this node whose bind call is to be sent now; NULL: none. It is counted. The
+ * node's next turn is spacing_ms after the call has gone out: see burst_note_sent. */
 struct burst_pod *burst_take_due(struct burst *burst, size_t node, int64_t now_ms);
+/* The call of this pod went out, or never will. Only the first time counts. */
+void burst_note_sent(struct burst *burst, const struct burst_pod *pod, int64_t now_ms);
 /* Milliseconds until the next turn, at most LIMIT. */
 int burst_wait_ms(const struct burst *burst, int64_t now_ms, int limit_ms);
 /* After a failed bind: back into the queue, unless the pod is known to have a node. */

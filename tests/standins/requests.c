@@ -24,6 +24,7 @@ struct box {
     size_t capacity;
     void (*done)(void *data, const struct answer *answer);
     void (*line)(void *data, const char *line);
+    void (*sending)(void *data);
     void *data;
     char problem[CURL_ERROR_SIZE];
 };
@@ -92,6 +93,18 @@ static size_t receive(char *bytes, size_t size, size_t count, void *data)
         hand_out_lines(box);
     }
     return got;
+}
+
+static int note_sending(void *data, char *remote, char *local, int remote_port,
+                        int local_port)
+{
+    struct box *box = data;
+    (void)remote;
+    (void)local;
+    (void)remote_port;
+    (void)local_port;
+    box->sending(box->data);
+    return CURL_PREREQFUNC_OK;
 }
 
 static int add_header(struct box *box, const char *text)
@@ -166,6 +179,10 @@ static int set_options(struct box *box, const struct request *request)
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, box);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, box->problem);
     curl_easy_setopt(handle, CURLOPT_PRIVATE, box);
+    if (request->sending != NULL) {
+        curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, note_sending);
+        curl_easy_setopt(handle, CURLOPT_PREREQDATA, box);
+    }
     return 0;
 }
 
@@ -178,6 +195,7 @@ int requests_send(struct requests *requests, const struct request *request)
     box->owner = requests;
     box->done = request->done;
     box->line = request->line;
+    box->sending = request->sending;
     box->data = request->data;
     box->handle = curl_easy_init();
     if (box->handle == NULL || set_options(box, request) < 0 ||

@@ -24,6 +24,7 @@ struct answer {
     const char *body;    /* ended by NUL, borrowed for the callback */
 };
 
+/* `sending` and `line` are called from inside curl: they may not start a request. */
 struct request {
     const char *method;
     const char *url;          /* a path that begins with / goes to the API server */
@@ -32,6 +33,8 @@ struct request {
     const char *body;         /* NULL: none */
     long timeout_ms;          /* of the whole exchange; 0: none */
     void (*done)(void *data, const struct answer *answer);
+    /* Called once the connection is there and the request goes out. */
+    void (*sending)(void *data);
     /* A watch: called for each line; the body is not collected then. */
     void (*line)(void *data, const char *line);
     void *data;

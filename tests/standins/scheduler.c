@@ -24,6 +24,7 @@
 #include "objects.h"
 #include "requests.h"
 #include "scheduler_options.h"
+#include "watch.h"
 
 static const char lock_key[] = "hami.io/mutex.lock";
 static const char phase_key[] = "hami.io/bind-phase";
@@ -32,22 +33,13 @@ static const int64_t settle_ms = 5000;
 
 struct scheduler;
 
-struct watched {
-    struct scheduler *scheduler;
-    char path[160];
-    bool is_open;
-    int64_t due_ms; /* not open: list again then */
-    char version[32];
-    void (*note)(struct scheduler *scheduler, json_t *object, bool is_deleted);
-};
-
 struct scheduler {
     struct scheduler_options options;
     struct kubeconfig config;
     struct requests *requests;
     struct burst burst;
-    struct watched pods;
-    struct watched nodes;
+    struct watch pods;
+    struct watch nodes;
     char bind_url[512];
     unsigned calls; /* requests under way, watches not counted */
     int64_t begun_ms;
@@ -186,6 +178,7 @@ static void bind_answered(void *data, const struct answer *answer)
     struct scheduler *scheduler = pod->owner;
     scheduler->calls--;
     char *reason = failure_of(scheduler, answer);
+    burst_note_sent(&scheduler->burst, pod, duration_now_ms());
     if (reason == NULL) {
         pod->place = BURST_ASSUMED;
         say(scheduler, "bind-ok", pod, NULL);
@@ -193,6 +186,14 @@ static void bind_answered(void *data, const struct answer *answer)
         note_failure(scheduler, pod, reason);
     }
     free(reason);
+}
+
+static void bind_goes_out(void *data)
+{
+    struct burst_pod *pod = data;
+    struct scheduler *scheduler = pod->owner;
+    burst_note_sent(&scheduler->burst, pod, duration_now_ms());
+    say(scheduler, "sent", pod, NULL);
 }
 
 static void send_bind(struct scheduler *scheduler, struct burst_pod *pod)
@@ -205,6 +206,7 @@ static void send_bind(struct scheduler *scheduler, struct burst_pod *pod)
         .body = body,
         .timeout_ms = (long)scheduler->options.patience_ms,
         .done = bind_answered,
+        .sending = bind_goes_out,
         .data = pod,
     };
     pod->place = BURST_BINDING;
@@ -212,7 +214,6 @@ static void send_bind(struct scheduler *scheduler, struct burst_pod *pod)
         snprintf(scheduler->problem, sizeof(scheduler->problem), "out of memory");
     } else {
         scheduler->calls++;
-        say(scheduler, "sent", pod, NULL);
     }
     free(body);
 }
@@ -225,6 +226,7 @@ static void filter_answered(void *data, const struct answer *answer)
     if (answer->status == 200) {
         send_bind(scheduler, pod);
     } else {
+        burst_note_sent(&scheduler->burst, pod, duration_now_ms());
         note_failure(scheduler, pod, "filter could not write the pod's annotations");
     }
 }
@@ -291,8 +293,9 @@ static void moved(struct scheduler *scheduler, const char *event, struct burst_p
     say(scheduler, event, pod, NULL);
 }
 
-static void note_pod(struct scheduler *scheduler, json_t *object, bool is_deleted)
+static void note_pod(void *data, json_t *object, bool is_deleted)
 {
+    struct scheduler *scheduler = data;
     struct burst_pod *pod = burst_find(&scheduler->burst, name_of(object));
     json_t *node = json_object_get(json_object_get(object, "spec"), "nodeName");
     json_t *phase = json_object_get(json_object_get(object, "status"), "phase");
@@ -315,8 +318,9 @@ static void note_pod(struct scheduler *scheduler, json_t *object, bool is_delete
     }
 }
 
-static void note_node(struct scheduler *scheduler, json_t *object, bool is_deleted)
+static void note_node(void *data, json_t *object, bool is_deleted)
 {
+    struct scheduler *scheduler = data;
     struct burst *burst = &scheduler->burst;
     const char *name = name_of(object);
     const char *lock = annotation(object, lock_key);
@@ -327,87 +331,14 @@ static void note_node(struct scheduler *scheduler, json_t *object, bool is_delet
     }
 }
 
-static void watch_line(void *data, const char *line)
-{
-    struct watched *watched = data;
-    json_t *event = json_loads(line, 0, NULL);
-    json_t *type = json_object_get(event, "type");
-    json_t *object = json_object_get(event, "object");
-    const char *word = json_is_string(type) ? json_string_value(type) : "";
-    if (strcmp(word, "ADDED") == 0 || strcmp(word, "MODIFIED") == 0 ||
-        strcmp(word, "DELETED") == 0) {
-        watched->note(watched->scheduler, object, strcmp(word, "DELETED") == 0);
-    }
-    json_decref(event);
-}
-
-/* For whatever reason a watch ended: the next list tells all that was missed. */
-static void watch_ended(void *data, const struct answer *answer)
-{
-    struct watched *watched = data;
-    (void)answer;
-    watched->is_open = false;
-    watched->due_ms = duration_now_ms() + 100;
-}
-
-static void listed(void *data, const struct answer *answer)
-{
-    struct watched *watched = data;
-    struct scheduler *scheduler = watched->scheduler;
-    json_t *body = answer->status == 200 ? json_loads(answer->body, 0, NULL) : NULL;
-    json_t *version =
-        json_object_get(json_object_get(body, "metadata"), "resourceVersion");
-    json_t *item;
-    size_t index;
-    char url[256];
-    if (!json_is_string(version)) {
-        fprintf(stderr, "standin-scheduler: list of %s: %d %s\n", watched->path,
-                answer->status, answer->problem);
-        watch_ended(watched, answer);
-        json_decref(body);
-        return;
-    }
-    json_array_foreach(json_object_get(body, "items"), index, item)
-    {
-        watched->note(scheduler, item, false);
-    }
-    snprintf(url, sizeof(url), "%s?watch=1&allowWatchBookmarks=true&resourceVersion=%s",
-             watched->path, json_string_value(version));
-    json_decref(body);
-    struct request request = {.method = "GET",
-                              .url = url,
-                              .line = watch_line,
-                              .done = watch_ended,
-                              .data = watched};
-    if (requests_send(scheduler->requests, &request) < 0) {
-        watch_ended(watched, answer);
-    }
-}
-
-static void open_watch(struct watched *watched, int64_t now_ms)
-{
-    struct request request = {.method = "GET",
-                              .url = watched->path,
-                              .timeout_ms = api_timeout_ms,
-                              .done = listed,
-                              .data = watched};
-    if (watched->is_open || watched->due_ms > now_ms) {
-        return;
-    }
-    watched->is_open = true;
-    if (requests_send(watched->scheduler->requests, &request) < 0) {
-        watch_ended(watched, NULL);
-    }
-}
-
 /* ---- the loop ------------------------------------------------------------------- */
 
 static void send_what_is_due(struct scheduler *scheduler)
 {
     struct burst *burst = &scheduler->burst;
     int64_t now = duration_now_ms();
-    open_watch(&scheduler->pods, now);
-    open_watch(&scheduler->nodes, now);
+    watch_keep_open(&scheduler->pods, now);
+    watch_keep_open(&scheduler->nodes, now);
     for (size_t node = 0; node < burst->node_count; node++) {
         struct burst_pod *pod = burst_take_new(burst, node);
         if (pod != NULL) {
@@ -464,11 +395,11 @@ static int prepare(struct scheduler *scheduler)
     for (size_t i = 0; i < scheduler->burst.pod_count; i++) {
         scheduler->burst.pods[i].owner = scheduler;
     }
-    scheduler->pods.scheduler = scheduler;
+    scheduler->pods.requests = scheduler->nodes.requests = scheduler->requests;
+    scheduler->pods.data = scheduler->nodes.data = scheduler;
     scheduler->pods.note = note_pod;
     snprintf(scheduler->pods.path, sizeof(scheduler->pods.path),
              "/api/v1/namespaces/%s/pods", options->namespace_name);
-    scheduler->nodes.scheduler = scheduler;
     scheduler->nodes.note = note_node;
     snprintf(scheduler->nodes.path, sizeof(scheduler->nodes.path), "/api/v1/nodes");
     snprintf(scheduler->bind_url, sizeof(scheduler->bind_url), "%s/bind",
