@@ -1,0 +1,466 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deadlines, places, Retry-After, cancel, and the bounds on what a server may send.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http.h"
+#include "kubernetes_support.h"
+
+#define MS UINT64_C(1000000)
+
+static struct fixture fixture;
+static struct record record;
+
+static void setup(void)
+{
+    fixture_open(&fixture, NULL);
+    fixture.config.in_flight_max = 1;
+    fixture_connect(&fixture);
+    record_init(&record);
+}
+
+static void teardown(void)
+{
+    fixture_close(&fixture);
+    record_done(&record);
+}
+
+static int start(struct hami_kubernetes_request request)
+{
+    return hami_kubernetes_request_start(fixture.client, &request, record_answer,
+                                         &record);
+}
+
+static int arm(struct kubesim_fault fault)
+{
+    return kubesim_arm(fixture.sim, &fault);
+}
+
+static struct hami_kubernetes_request get_node_within(uint64_t ms)
+{
+    struct hami_kubernetes_request request = get_node();
+
+    request.deadline_ns = hami_kubernetes_in_ms(ms);
+    return request;
+}
+
+/* ---- deadlines and places ------------------------------------------------------- */
+
+START_TEST(a_request_without_an_answer_is_in_doubt_at_its_deadline)
+{
+    uint64_t begun = hami_kubernetes_now();
+    struct told told;
+
+    (void)arm((struct kubesim_fault){.action = KUBESIM_HANG_BEFORE});
+    told = ask(fixture.client, get_node_within(200));
+    ck_assert_int_eq(told.code, HAMI_E_IN_DOUBT);
+    ck_assert_msg(strstr(told.text, "deadline passed after the request was sent") != NULL,
+                  "%s", told.text);
+    ck_assert_uint_ge(told.at_ns - begun, 200 * MS);
+    kubesim_disarm(fixture.sim, 0);
+    ck_assert_int_eq(ask(fixture.client, get_node()).status, 200);
+}
+END_TEST
+
+START_TEST(a_request_that_finds_no_place_was_surely_not_sent_and_says_how_long_it_waited)
+{
+    struct told told;
+
+    (void)arm((struct kubesim_fault){.action = KUBESIM_HANG_BEFORE});
+    ck_assert_int_eq(start(get_node_within(WAIT_MS)), 0);
+    ck_assert(kubesim_wait_count(fixture.sim, NULL, 1, WAIT_MS));
+    told = ask(fixture.client, get_node_within(150));
+    ck_assert_int_eq(told.code, HAMI_E_TIMEDOUT);
+    ck_assert_uint_ge(told.local_wait_ns, 140 * MS);
+    ck_assert_msg(strstr(told.text, "nothing was sent") != NULL, "%s", told.text);
+    ck_assert_msg(strstr(told.text, "for one of 1 places") != NULL, "%s", told.text);
+    ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 1);
+}
+END_TEST
+
+START_TEST(a_deadline_that_has_passed_sends_nothing)
+{
+    struct hami_kubernetes_request request = patch_node();
+    struct told told;
+
+    request.deadline_ns = 1;
+    told = ask(fixture.client, request);
+    ck_assert_int_eq(told.code, HAMI_E_TIMEDOUT);
+    ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 0);
+}
+END_TEST
+
+START_TEST(the_config_gives_the_deadline_of_a_request_without_one)
+{
+    hami_kubernetes *client = NULL;
+    uint64_t begun;
+    struct told told;
+
+    fixture.config.request_timeout_ms = 120;
+    ck_assert_int_eq(hami_kubernetes_new(&fixture.config, &client, NULL), 0);
+    (void)arm((struct kubesim_fault){.action = KUBESIM_HANG_BEFORE});
+    begun = hami_kubernetes_now();
+    told = ask(client, get_node());
+    ck_assert_int_eq(told.code, HAMI_E_IN_DOUBT);
+    ck_assert_uint_ge(told.at_ns - begun, 120 * MS);
+    ck_assert_uint_lt(told.at_ns - begun, 5000 * MS);
+    (void)hami_kubernetes_free(client);
+}
+END_TEST
+
+START_TEST(requests_that_wait_for_a_place_go_out_in_order)
+{
+    char paths[30][64];
+
+    for (size_t i = 0; i < 30; i++) {
+        struct hami_kubernetes_request request = get_node();
+
+        (void)snprintf(paths[i], sizeof(paths[i]), "/api/v1/nodes/n%zu", i + 100);
+        request.path = paths[i];
+        ck_assert_int_eq(start(request), 0);
+    }
+    (void)record_wait(&record, 30);
+    for (size_t i = 0; i < 30; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "n%zu", i + 100);
+        ck_assert_ptr_nonnull(strstr(record.told[i].body, name));
+        ck_assert(i == 0 || record.told[i].local_wait_ns > 0);
+    }
+}
+END_TEST
+
+START_TEST(no_more_than_ten_thousand_may_wait)
+{
+    int accepted = 0;
+
+    (void)arm((struct kubesim_fault){.action = KUBESIM_HANG_BEFORE});
+    ck_assert_int_eq(start(get_node_within(WAIT_MS)), 0);
+    ck_assert(kubesim_wait_count(fixture.sim, NULL, 1, WAIT_MS));
+    while (accepted < 20000 && start(get_node_within(WAIT_MS)) == 0) {
+        accepted++;
+    }
+    ck_assert_int_eq(accepted, 10000);
+    ck_assert_int_eq(start(get_node()), HAMI_E_LIMIT);
+    fixture.client = hami_kubernetes_free(fixture.client);
+    ck_assert_uint_eq(record_count(&record), 10001);
+}
+END_TEST
+
+/* ---- Retry-After ---------------------------------------------------------------- */
+
+START_TEST(a_request_told_to_retry_later_waits_and_is_sent_again)
+{
+    static const int statuses[] = {429, 503};
+    struct hami_kubernetes_stats stats = HAMI_KUBERNETES_STATS_INIT;
+    uint64_t begun = hami_kubernetes_now();
+    struct told told;
+
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS, .status = statuses[_i], .retry_after = 1, .count = 1});
+    told = ask(fixture.client, get_node());
+    ck_assert_int_eq(told.status, 200);
+    ck_assert(!told.maybe_resent);
+    ck_assert_uint_ge(told.at_ns - begun, 1000 * MS);
+    ck_assert_uint_ge(told.local_wait_ns, 1000 * MS);
+    ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 2);
+    ck_assert_int_eq(hami_kubernetes_stats(fixture.client, &stats), 0);
+    ck_assert_uint_eq(stats.requests, 1);
+    ck_assert_uint_eq(stats.retries, 1);
+    ck_assert_uint_eq(stats.answers[statuses[_i] / 100], 1);
+    ck_assert_uint_ge(stats.local_wait_ns, 1000 * MS);
+}
+END_TEST
+
+START_TEST(a_waiting_request_gives_its_place_to_others)
+{
+    struct hami_kubernetes_request request = patch_node();
+
+    (void)arm((struct kubesim_fault){.match = {.verb = "get"},
+                                     .action = KUBESIM_STATUS,
+                                     .status = 429,
+                                     .retry_after = 2,
+                                     .count = 1});
+    ck_assert_int_eq(start(get_node()), 0);
+    ck_assert(kubesim_wait_count(fixture.sim, NULL, 1, WAIT_MS));
+    ck_assert_int_eq(ask(fixture.client, request).status, 200);
+    ck_assert_uint_eq(record_count(&record), 0);
+    ck_assert_int_eq(record_wait(&record, 1)->status, 200);
+}
+END_TEST
+
+START_TEST(without_time_to_retry_the_refusal_is_the_answer)
+{
+    struct told told;
+
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS, .status = 429, .retry_after = 30, .count = 1});
+    told = ask(fixture.client, get_node_within(1000));
+    ck_assert_int_eq(told.code, 0);
+    ck_assert_int_eq(told.status, 429);
+    ck_assert_uint_eq(told.retry_after_ms, 30000);
+    ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 1);
+}
+END_TEST
+
+START_TEST(a_refusal_that_names_no_time_is_the_answer)
+{
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS, .status = 503, .retry_after = 0});
+    ck_assert_int_eq(ask(fixture.client, patch_node()).status, 503);
+    ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 1);
+}
+END_TEST
+
+/* 429 is said before anything is done; 503 may come after. */
+START_TEST(only_a_write_repeated_after_503_may_have_been_sent_twice)
+{
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS, .status = 429, .retry_after = -1, .count = 1});
+    ck_assert(!ask(fixture.client, patch_node()).maybe_resent);
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS_AFTER, .status = 503, .retry_after = -1, .count = 1});
+    ck_assert(ask(fixture.client, patch_node()).maybe_resent);
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS, .status = 503, .retry_after = -1, .count = 1});
+    ck_assert(!ask(fixture.client, get_node()).maybe_resent);
+}
+END_TEST
+
+START_TEST(a_write_that_never_got_through_after_a_503_is_in_doubt)
+{
+    struct hami_kubernetes_request request = patch_node();
+    struct hami_internal_http_request *handle = NULL;
+    struct told *told;
+
+    (void)arm((struct kubesim_fault){
+        .action = KUBESIM_STATUS_AFTER, .status = 503, .retry_after = 5, .count = 1});
+    request.deadline_ns = hami_kubernetes_in_ms(WAIT_MS);
+    ck_assert_int_eq(hami_internal_http_request_start(fixture.client, &request,
+                                                      record_answer, &record, &handle),
+                     0);
+    /* There is one place only: the first request has left it once the second is answered.
+     */
+    ck_assert_int_eq(ask(fixture.client, get_node()).status, 200);
+    hami_internal_http_request_cancel(fixture.client, handle);
+    told = record_wait(&record, 1);
+    ck_assert_int_eq(told->code, HAMI_E_IN_DOUBT);
+}
+END_TEST
+
+START_TEST(a_retry_after_may_be_a_date)
+{
+    static const struct scripted_step steps[] = {
+        {.answer =
+             "HTTP/1.1 429 Too Many Requests\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+             "Retry-After: Sun, 06 Nov 1994 08:49:38 GMT\r\nContent-Length: 0\r\n\r\n"},
+        {.answer = OK_ANSWER}};
+    struct scripted server;
+    hami_kubernetes *client;
+    struct told told;
+
+    scripted_start(&server, steps, 2);
+    client = scripted_client(&server, NULL);
+    told = ask(client, get_node());
+    ck_assert_int_eq(told.status, 200);
+    ck_assert_uint_ge(told.local_wait_ns, 1000 * MS);
+    ck_assert_uint_eq(scripted_requests(&server), 2);
+    (void)hami_kubernetes_free(client);
+    scripted_stop(&server);
+}
+END_TEST
+
+/* ---- cancel --------------------------------------------------------------------- */
+
+START_TEST(a_cancelled_request_is_in_doubt_only_if_it_was_sent)
+{
+    struct hami_kubernetes_request request = get_node_within(WAIT_MS);
+    struct hami_internal_http_request *sent = NULL;
+    struct hami_internal_http_request *waiting = NULL;
+
+    (void)arm((struct kubesim_fault){.action = KUBESIM_HANG_BEFORE});
+    ck_assert_int_eq(hami_internal_http_request_start(fixture.client, &request,
+                                                      record_answer, &record, &sent),
+                     0);
+    ck_assert(kubesim_wait_count(fixture.sim, NULL, 1, WAIT_MS));
+    ck_assert_int_eq(hami_internal_http_request_start(fixture.client, &request,
+                                                      record_answer, &record, &waiting),
+                     0);
+    hami_internal_http_request_cancel(fixture.client, waiting);
+    ck_assert_int_eq(record_wait(&record, 1)->code, HAMI_E_TRANSPORT);
+    hami_internal_http_request_cancel(fixture.client, sent);
+    ck_assert_int_eq(record_wait(&record, 2)->code, HAMI_E_IN_DOUBT);
+    kubesim_disarm(fixture.sim, 0);
+    ck_assert_int_eq(ask(fixture.client, get_node()).status, 200);
+}
+END_TEST
+
+/* ---- what a server may send ----------------------------------------------------- */
+
+static void take_1000_bytes(struct hami_kubernetes_config *config)
+{
+    config->answer_bytes_max = 1000;
+}
+
+static struct told ask_scripted(const struct scripted_step *step)
+{
+    struct scripted server;
+    hami_kubernetes *client;
+    struct told told;
+
+    scripted_start(&server, step, 1);
+    client = scripted_client(&server, take_1000_bytes);
+    told = ask(client, get_node());
+    (void)hami_kubernetes_free(client);
+    scripted_stop(&server);
+    return told;
+}
+
+#define TEN "0123456789"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+START_TEST(an_answer_of_just_the_limit_is_taken)
+{
+    struct scripted_step step = {.answer =
+                                     "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+                                 .answer_part = HUNDRED,
+                                 .repeat = 10};
+    struct told told = ask_scripted(&step);
+
+    ck_assert_int_eq(told.code, 0);
+    ck_assert_uint_eq(told.body_length, 1000);
+}
+END_TEST
+
+START_TEST(an_answer_above_the_limit_is_refused_and_its_status_told)
+{
+    struct scripted_step step = {.answer =
+                                     "HTTP/1.1 201 OK\r\nContent-Length: 1010\r\n\r\n",
+                                 .answer_part = TEN,
+                                 .repeat = 101};
+    struct told told = ask_scripted(&step);
+
+    ck_assert_int_eq(told.code, HAMI_E_LIMIT);
+    ck_assert_int_eq(told.status, 201);
+    ck_assert_uint_eq(told.body_length, 0);
+}
+END_TEST
+
+START_TEST(an_answer_without_an_end_is_refused_at_the_limit)
+{
+    struct scripted_step step = {.answer = "HTTP/1.1 200 OK\r\n\r\n",
+                                 .answer_part = HUNDRED,
+                                 .repeat = 100000,
+                                 .end = SCRIPTED_CLOSE};
+
+    ck_assert_int_eq(ask_scripted(&step).code, HAMI_E_LIMIT);
+}
+END_TEST
+
+START_TEST(headers_without_an_end_are_refused)
+{
+    struct scripted_step step = {.answer = "HTTP/1.1 200 OK\r\n",
+                                 .answer_part = "X-Header: " HUNDRED "\r\n",
+                                 .repeat = 100000,
+                                 .end = SCRIPTED_CLOSE};
+
+    ck_assert_int_eq(ask_scripted(&step).code, HAMI_E_LIMIT);
+}
+END_TEST
+
+START_TEST(what_is_no_http_leaves_a_request_in_doubt)
+{
+    static const char *const answers[] = {"\x01\x02\x03garbage\r\n\r\n",
+                                          "HTTP/1.1\r\n\r\n", ""};
+    struct scripted_step step = {.answer = answers[_i], .end = SCRIPTED_CLOSE};
+
+    ck_assert_int_eq(ask_scripted(&step).code, HAMI_E_IN_DOUBT);
+}
+END_TEST
+
+START_TEST(a_redirect_is_an_answer_and_not_followed)
+{
+    struct scripted_step step = {
+        .answer = "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\n"
+                  "Content-Length: 0\r\n\r\n"};
+
+    ck_assert_int_eq(ask_scripted(&step).status, 307);
+}
+END_TEST
+
+START_TEST(an_interim_answer_is_not_the_answer)
+{
+    struct scripted_step step = {
+        .answer = "HTTP/1.1 103 Early Hints\r\nRetry-After: 7\r\n\r\n" OK_ANSWER};
+    struct told told = ask_scripted(&step);
+
+    ck_assert_int_eq(told.status, 200);
+    ck_assert_uint_eq(told.retry_after_ms, 0);
+    ck_assert_str_eq(told.body, "{}");
+}
+END_TEST
+
+START_TEST(the_request_asks_for_no_compression_and_names_us)
+{
+    static const struct scripted_step step = {.answer = OK_ANSWER};
+    struct scripted server;
+    hami_kubernetes *client;
+
+    scripted_start(&server, &step, 1);
+    client = scripted_client(&server, NULL);
+    ck_assert_int_eq(ask(client, get_node()).status, 200);
+    ck_assert_ptr_nonnull(
+        strstr(server.requests[0], "GET /api/v1/nodes/n1 HTTP/1.1\r\n"));
+    ck_assert_ptr_nonnull(strstr(
+        server.requests[0], "User-Agent: libhaminodelock/" HAMI_VERSION_STRING "\r\n"));
+    ck_assert_ptr_nonnull(strstr(server.requests[0], "Accept: application/json\r\n"));
+    ck_assert_ptr_null(strcasestr(server.requests[0], "accept-encoding"));
+    ck_assert_ptr_null(strcasestr(server.requests[0], "expect"));
+    ck_assert_ptr_null(strcasestr(server.requests[0], "authorization"));
+    (void)hami_kubernetes_free(client);
+    scripted_stop(&server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kubernetes limits");
+    TCase *tcase = tcase_create("kubesim");
+    TCase *alone = tcase_create("scripted");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(alone, 60);
+    tcase_add_test(tcase, a_request_without_an_answer_is_in_doubt_at_its_deadline);
+    tcase_add_test(
+        tcase,
+        a_request_that_finds_no_place_was_surely_not_sent_and_says_how_long_it_waited);
+    tcase_add_test(tcase, a_deadline_that_has_passed_sends_nothing);
+    tcase_add_test(tcase, the_config_gives_the_deadline_of_a_request_without_one);
+    tcase_add_test(tcase, requests_that_wait_for_a_place_go_out_in_order);
+    tcase_add_test(tcase, no_more_than_ten_thousand_may_wait);
+    tcase_add_loop_test(tcase, a_request_told_to_retry_later_waits_and_is_sent_again, 0,
+                        2);
+    tcase_add_test(tcase, a_waiting_request_gives_its_place_to_others);
+    tcase_add_test(tcase, without_time_to_retry_the_refusal_is_the_answer);
+    tcase_add_test(tcase, a_refusal_that_names_no_time_is_the_answer);
+    tcase_add_test(tcase, only_a_write_repeated_after_503_may_have_been_sent_twice);
+    tcase_add_test(tcase, a_write_that_never_got_through_after_a_503_is_in_doubt);
+    tcase_add_test(tcase, a_cancelled_request_is_in_doubt_only_if_it_was_sent);
+    tcase_add_test(alone, a_retry_after_may_be_a_date);
+    tcase_add_test(alone, an_answer_of_just_the_limit_is_taken);
+    tcase_add_test(alone, an_answer_above_the_limit_is_refused_and_its_status_told);
+    tcase_add_test(alone, an_answer_without_an_end_is_refused_at_the_limit);
+    tcase_add_test(alone, headers_without_an_end_are_refused);
+    tcase_add_loop_test(alone, what_is_no_http_leaves_a_request_in_doubt, 0, 3);
+    tcase_add_test(alone, a_redirect_is_an_answer_and_not_followed);
+    tcase_add_test(alone, an_interim_answer_is_not_the_answer);
+    tcase_add_test(alone, the_request_asks_for_no_compression_and_names_us);
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, alone);
+    return run_suite(suite);
+}
