@@ -54,9 +54,7 @@ struct binding {
 
 static void read_owner(struct binding *binding);
 
-/* ---- pure
- * -------------------------------------------------------------------------------------
- */
+/* ---- pure ---- */
 
 static bool is_same_text(const char *one, const char *other)
 {
@@ -117,8 +115,7 @@ int hami_internal_binding_format(const struct hami_lease_view *lease, const char
     return *ret != NULL ? 0 : HAMI_E_NOMEM;
 }
 
-/* ---- ending
- * ----------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 static void finish(struct binding *binding, int code)
 {
@@ -153,8 +150,7 @@ static void finish_unsent(struct binding *binding, int code)
     finish(binding, code);
 }
 
-/* ---- sending
- * ---------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void binding_answered(void *data, const struct hami_kubernetes_answer *answer)
 {
@@ -175,7 +171,7 @@ static void binding_answered(void *data, const struct hami_kubernetes_answer *an
     } else if (code == HAMI_E_HELD || code == HAMI_E_NODE) {
         read_owner(binding);
     } else {
-        finish_unsent(binding, code);
+        finish_unsent(binding, answer->code == HAMI_E_TIMEDOUT ? HAMI_E_TIMEDOUT : code);
     }
 }
 
@@ -225,8 +221,7 @@ static void send_again(struct binding *binding, const char *version)
     }
 }
 
-/* ---- reading the pod
- * -------------------------------------------------------------------------- */
+/* ---- reading the pod ---- */
 
 /* The pod is open: is there any use in another Binding? */
 static void go_on(struct binding *binding, const struct hami_owner_facts *pod)
@@ -285,8 +280,7 @@ static void read_owner(struct binding *binding)
     }
 }
 
-/* ---- public
- * ----------------------------------------------------------------------------------- */
+/* ---- public ---- */
 
 static int new_binding(hami_kubernetes *client, const hami_lease *lease,
                        uint64_t deadline_ns, struct binding **ret)

@@ -22,8 +22,7 @@
 #define READ_RESERVE_NS (UINT64_C(1000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
 #define WAIT_WORTH_TELLING_NS (UINT64_C(100) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
 
-/* ---- references
- * ------------------------------------------------------------------------------- */
+/* ---- references ---- */
 
 static void destroy(struct hami_internal_annotation *owner)
 {
@@ -52,8 +51,7 @@ void hami_internal_annotation_unreference(struct hami_internal_annotation *owner
     }
 }
 
-/* ---- calls in flight
- * -------------------------------------------------------------------------- */
+/* ---- calls in flight ---- */
 
 struct hami_internal_annotation_operation *
 hami_internal_annotation_begin(struct hami_internal_annotation *owner, hami_call *call)
@@ -193,8 +191,7 @@ const char *hami_internal_annotation_text(const struct hami_kubernetes_answer *a
     return buffer;
 }
 
-/* ---- public
- * ----------------------------------------------------------------------------------- */
+/* ---- public ---- */
 
 /* A name that can stand in a field selector as it is. */
 static bool is_scheduler_name(const char *name)

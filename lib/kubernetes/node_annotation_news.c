@@ -34,8 +34,7 @@ struct hami_internal_annotation_news {
         *pods; /* pods: what inspect is answered from; NULL for nodes */
 };
 
-/* ---- telling managers
- * ------------------------------------------------------------------------- */
+/* ---- telling managers ---- */
 
 /* One piece of news: a node's record, or (record NULL) that it is gone; or a pod's facts.
  */
@@ -75,8 +74,7 @@ static void tell(struct hami_internal_annotation *owner, const struct message *m
     pthread_mutex_unlock(&owner->mutex);
 }
 
-/* ---- nodes
- * ------------------------------------------------------------------------------------ */
+/* ---- nodes ---- */
 
 static void node_list_begins(void *data)
 {
@@ -126,9 +124,7 @@ static void node_list_complete(void *data)
     hami_internal_table_sweep(&news->names, tell_forget, news);
 }
 
-/* ---- pods
- * -------------------------------------------------------------------------------------
- */
+/* ---- pods ---- */
 
 static void pod_list_begins(void *data)
 {
@@ -201,8 +197,7 @@ void hami_internal_annotation_unlearn(struct hami_internal_annotation *owner,
     pthread_mutex_unlock(&owner->mutex);
 }
 
-/* ---- starting and ending
- * ---------------------------------------------------------------------- */
+/* ---- starting and ending ---- */
 
 static void free_news(struct hami_internal_annotation_news *news)
 {
@@ -241,7 +236,9 @@ static int start_news(struct hami_internal_annotation *owner, const char *schedu
     options.sink.data = news;
     if (scheduler != NULL) {
         snprintf(selector, sizeof(selector),
-                 "spec.schedulerName=%s,spec.nodeName=", scheduler);
+                 "spec.schedulerName=%s,spec.nodeName=,status.phase!=Failed,"
+                 "status.phase!=Succeeded",
+                 scheduler);
         options.field_selector = selector;
         news->pods = hami_internal_pod_cache_new(0);
     }

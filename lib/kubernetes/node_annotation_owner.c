@@ -81,8 +81,7 @@ static int pod_of(int code, const struct hami_kubernetes_answer *answer, json_t 
     }
 }
 
-/* ---- inspect
- * ---------------------------------------------------------------------------------- */
+/* ---- inspect ---- */
 
 static void pod_read(struct hami_internal_annotation_operation *operation,
                      const struct hami_kubernetes_answer *answer)
@@ -139,8 +138,7 @@ int hami_internal_annotation_inspect(struct hami_transport *transport, hami_call
     return code;
 }
 
-/* ---- revoke
- * ----------------------------------------------------------------------------------- */
+/* ---- revoke ---- */
 
 static void revocation_answered(struct hami_internal_annotation_operation *operation,
                                 const struct hami_kubernetes_answer *answer);

@@ -109,8 +109,7 @@ static int judge_read(const struct hami_kubernetes_answer *answer)
     return code == HAMI_E_LIMIT || code == HAMI_E_HELD ? HAMI_E_PROTO : code;
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static void node_read(struct hami_internal_annotation_operation *operation,
                       const struct hami_kubernetes_answer *answer)
@@ -125,8 +124,7 @@ static void node_read(struct hami_internal_annotation_operation *operation,
     json_decref(node);
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void node_written(struct hami_internal_annotation_operation *operation,
                          const struct hami_kubernetes_answer *answer);
@@ -205,8 +203,7 @@ static void node_written(struct hami_internal_annotation_operation *operation,
     json_decref(node);
 }
 
-/* ---- entry
- * ------------------------------------------------------------------------------------ */
+/* ---- entry ---- */
 
 int hami_internal_annotation_submit(struct hami_transport *transport, hami_call *call)
 {

@@ -46,8 +46,7 @@ bool hami_internal_pod_is_above_zero(const json_t *quantity);
 void hami_internal_pod_describe(const json_t *pod, const char **resources,
                                 struct hami_kubernetes_pod *ret);
 
-/* ---- reading
- * ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* How a read of a pod ended. Borrowed for the callback. */
 struct hami_internal_pod_answer {

@@ -85,8 +85,7 @@ int hami_internal_pod_read(hami_kubernetes *client, const char *namespace_name,
     return code;
 }
 
-/* ---- public
- * ----------------------------------------------------------------------------------- */
+/* ---- public ---- */
 
 struct describing {
     hami_kubernetes_pod_fn callback;

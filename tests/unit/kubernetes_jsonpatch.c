@@ -19,7 +19,8 @@ static void expect_patch(const struct hami_transport_edit *edits, size_t count,
                          const char *wanted)
 {
     char *text = NULL;
-    ck_assert_int_eq(hami_internal_jsonpatch_edits(edits, count, version, form, &text), 0);
+    ck_assert_int_eq(hami_internal_jsonpatch_edits(edits, count, version, form, &text),
+                     0);
     ck_assert_str_eq(text, wanted);
     free(text);
 }
@@ -79,10 +80,11 @@ END_TEST
 START_TEST(a_node_version_is_tested_first)
 {
     const struct hami_transport_edit edits[] = {{HAMI_EDIT_PUT, LOCK, NULL, "x"}};
-    expect_patch(edits, 1, "4711", HAMI_INTERNAL_JSONPATCH_BY_KEY,
-                 "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"4711\"},"
-                 "{\"op\":\"test\"," LOCK_PATH ",\"value\":null},"
-                 "{\"op\":\"add\"," LOCK_PATH ",\"value\":\"x\"}]");
+    expect_patch(
+        edits, 1, "4711", HAMI_INTERNAL_JSONPATCH_BY_KEY,
+        "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"4711\"},"
+        "{\"op\":\"test\"," LOCK_PATH ",\"value\":null},"
+        "{\"op\":\"add\"," LOCK_PATH ",\"value\":\"x\"}]");
 }
 END_TEST
 
@@ -137,11 +139,12 @@ START_TEST(a_missing_map_is_tested_and_added_whole)
         {HAMI_EDIT_TEST, "k", NULL, NULL},
         {HAMI_EDIT_PUT, LEASE, NULL, "y"},
     };
-    expect_patch(edits, 3, "7", HAMI_INTERNAL_JSONPATCH_NEW_MAP,
-                 "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"7\"},"
-                 "{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":null},"
-                 "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":"
-                 "{\"" LOCK "\":\"x\",\"" LEASE "\":\"y\"}}]");
+    expect_patch(
+        edits, 3, "7", HAMI_INTERNAL_JSONPATCH_NEW_MAP,
+        "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"7\"},"
+        "{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":null},"
+        "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":"
+        "{\"" LOCK "\":\"x\",\"" LEASE "\":\"y\"}}]");
 }
 END_TEST
 
@@ -167,13 +170,14 @@ END_TEST
 START_TEST(a_text_that_is_not_utf8_is_refused)
 {
     const struct hami_transport_edit value[] = {{HAMI_EDIT_PUT, LOCK, NULL, "\xff"}};
-    const struct hami_transport_edit expect[] = {{HAMI_EDIT_TEST, LOCK, "\xc3\x28", NULL}};
+    const struct hami_transport_edit expect[] = {
+        {HAMI_EDIT_TEST, LOCK, "\xc3\x28", NULL}};
     char *text = NULL;
     ck_assert_int_eq(hami_internal_jsonpatch_edits(value, 1, NULL,
                                                    HAMI_INTERNAL_JSONPATCH_BY_KEY, &text),
                      HAMI_E_PROTO);
-    ck_assert_int_eq(hami_internal_jsonpatch_edits(value, 1, NULL,
-                                                   HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
+    ck_assert_int_eq(hami_internal_jsonpatch_edits(
+                         value, 1, NULL, HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
                      HAMI_E_PROTO);
     ck_assert_int_eq(hami_internal_jsonpatch_edits(expect, 1, NULL,
                                                    HAMI_INTERNAL_JSONPATCH_BY_KEY, &text),
@@ -189,20 +193,21 @@ START_TEST(a_revocation_tests_uid_and_that_the_pod_is_not_bound)
         hami_internal_jsonpatch_unbound_pod("u-1", "hami.io/mutex.revoked", "n1,7,h,1",
                                             HAMI_INTERNAL_JSONPATCH_BY_KEY, &text),
         0);
-    ck_assert_str_eq(text,
-                     "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
-                     "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
-                     "{\"op\":\"add\",\"path\":\"/metadata/annotations/hami.io~1mutex.revoked\","
-                     "\"value\":\"n1,7,h,1\"}]");
+    ck_assert_str_eq(
+        text, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
+              "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
+              "{\"op\":\"add\",\"path\":\"/metadata/annotations/hami.io~1mutex.revoked\","
+              "\"value\":\"n1,7,h,1\"}]");
     free(text);
-    ck_assert_int_eq(hami_internal_jsonpatch_unbound_pod("u-1", "k", "v",
-                                                         HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
+    ck_assert_int_eq(hami_internal_jsonpatch_unbound_pod(
+                         "u-1", "k", "v", HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
                      0);
-    ck_assert_str_eq(text,
-                     "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
-                     "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
-                     "{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":null},"
-                     "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{\"k\":\"v\"}}]");
+    ck_assert_str_eq(
+        text,
+        "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
+        "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
+        "{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":null},"
+        "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{\"k\":\"v\"}}]");
     free(text);
 }
 END_TEST

@@ -15,13 +15,13 @@ START_TEST(names_are_checked_as_kubernetes_checks_them)
         bool label;
         bool subdomain;
     } rows[] = {
-        {"a", true, true},         {"n1", true, true},         {"a-b", true, true},
-        {"a.b", false, true},      {"a.b-c.d9", false, true},  {"", false, false},
-        {"-a", false, false},      {"a-", false, false},       {".a", false, false},
-        {"a.", false, false},      {"a..b", false, false},     {"a.-b", false, false},
-        {"a-.b", false, false},    {"A", false, false},        {"a_b", false, false},
-        {"a/b", false, false},     {"../x", false, false},     {"a%2fb", false, false},
-        {"a b", false, false},     {"a?b", false, false},      {"\xc3\xa4", false, false},
+        {"a", true, true},      {"n1", true, true},        {"a-b", true, true},
+        {"a.b", false, true},   {"a.b-c.d9", false, true}, {"", false, false},
+        {"-a", false, false},   {"a-", false, false},      {".a", false, false},
+        {"a.", false, false},   {"a..b", false, false},    {"a.-b", false, false},
+        {"a-.b", false, false}, {"A", false, false},       {"a_b", false, false},
+        {"a/b", false, false},  {"../x", false, false},    {"a%2fb", false, false},
+        {"a b", false, false},  {"a?b", false, false},     {"\xc3\xa4", false, false},
         {NULL, false, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -57,7 +57,8 @@ START_TEST(paths_are_built_of_good_names_only)
     char buffer[HAMI_INTERNAL_PATHS_MAX];
     ck_assert(hami_internal_paths_node_path("n1", buffer, sizeof(buffer)));
     ck_assert_str_eq(buffer, "/api/v1/nodes/n1");
-    ck_assert(hami_internal_paths_pod_path("ns", "a.b", "/binding", buffer, sizeof(buffer)));
+    ck_assert(
+        hami_internal_paths_pod_path("ns", "a.b", "/binding", buffer, sizeof(buffer)));
     ck_assert_str_eq(buffer, "/api/v1/namespaces/ns/pods/a.b/binding");
     ck_assert(!hami_internal_paths_node_path("n1/status", buffer, sizeof(buffer)));
     ck_assert(!hami_internal_paths_pod_path("ns.x", "a", "", buffer, sizeof(buffer)));
@@ -66,7 +67,8 @@ START_TEST(paths_are_built_of_good_names_only)
     memset(name, 'a', sizeof(name));
     name[253] = '\0';
     ck_assert(hami_internal_paths_node_path(name, buffer, sizeof(buffer)));
-    ck_assert(hami_internal_paths_pod_path("ns", name, "/binding", buffer, sizeof(buffer)));
+    ck_assert(
+        hami_internal_paths_pod_path("ns", name, "/binding", buffer, sizeof(buffer)));
     ck_assert(!hami_internal_paths_node_path("n1", buffer, 16));
 }
 END_TEST
@@ -74,7 +76,8 @@ END_TEST
 START_TEST(a_query_is_escaped)
 {
     char buffer[64];
-    ck_assert(hami_internal_paths_escape("spec.nodeName=,a b&\xc3\xa4~", buffer, sizeof(buffer)));
+    ck_assert(hami_internal_paths_escape("spec.nodeName=,a b&\xc3\xa4~", buffer,
+                                         sizeof(buffer)));
     ck_assert_str_eq(buffer, "spec.nodeName%3D%2Ca%20b%26%C3%A4~");
     ck_assert(hami_internal_paths_escape("", buffer, 1));
     ck_assert_str_eq(buffer, "");

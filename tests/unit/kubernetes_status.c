@@ -9,8 +9,9 @@
 
 #include "status.h"
 
-#define STATUS(reason, details)                                                              \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\","   \
+#define STATUS(reason, details)                                                          \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":"     \
+    "\"m\","                                                                             \
     "\"reason\":\"" reason "\"" details ",\"code\":422}"
 
 static struct hami_kubernetes_answer answer_of(int code, int status, const char *body)
@@ -64,9 +65,11 @@ START_TEST(each_answer_has_one_meaning_for_writes_and_one_for_reads)
         struct hami_kubernetes_answer answer =
             answer_of(rows[i].code, rows[i].status, rows[i].body);
         ck_assert_msg(hami_internal_status_of_write(&answer) == rows[i].write,
-                      "row %zu: a write gives %d", i, hami_internal_status_of_write(&answer));
+                      "row %zu: a write gives %d", i,
+                      hami_internal_status_of_write(&answer));
         ck_assert_msg(hami_internal_status_of_read(&answer) == rows[i].read,
-                      "row %zu: a read gives %d", i, hami_internal_status_of_read(&answer));
+                      "row %zu: a read gives %d", i,
+                      hami_internal_status_of_read(&answer));
         if (rows[i].code != 0) {
             continue;
         }
@@ -82,7 +85,8 @@ END_TEST
 START_TEST(a_status_object_is_read_whole_and_on_one_line)
 {
     static const char text[] =
-        "{\"kind\":\"Status\",\"message\":\"two\\nlines\",\"reason\":\"Conflict\",\"code\":409,"
+        "{\"kind\":\"Status\",\"message\":\"two\\nlines\",\"reason\":\"Conflict\","
+        "\"code\":409,"
         "\"details\":{\"kind\":\"pods/binding\",\"retryAfterSeconds\":3,"
         "\"causes\":[{},{}]}}";
     struct hami_internal_status status;
@@ -117,8 +121,9 @@ END_TEST
 
 START_TEST(odd_members_of_a_status_are_passed_over)
 {
-    static const char text[] = "{\"kind\":\"Status\",\"message\":7,\"reason\":[],\"code\":\"x\","
-                               "\"details\":[]}";
+    static const char text[] =
+        "{\"kind\":\"Status\",\"message\":7,\"reason\":[],\"code\":\"x\","
+        "\"details\":[]}";
     struct hami_internal_status status;
     ck_assert(hami_internal_status_read(text, strlen(text), &status));
     ck_assert_int_eq(status.code, 0);
