@@ -9,6 +9,7 @@ import concurrent.futures
 import datetime
 import http.client
 import json
+import socket
 import threading
 import time
 
@@ -107,29 +108,31 @@ class Burst:
         return figures.Report(found, figures.Options(allocate_ms=self.allocate_ms))
 
     def _start_binder(self):
-        def start(attempt_ports):
-            listen, metrics = (f"127.0.0.1:{port}" for port in attempt_ports)
-            child = self.group.start("hamid-scheduler", [
-                suites.BUILD / "daemon/hamid", "scheduler",
-                f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
-                f"--listen={listen}", f"--metrics-listen={metrics}",
-                f"--patience={self.patience}", "--scheduler-name=default-scheduler",
-                f"--managed-resource={RESOURCE}"])
-            self.group.wait_until("hamid-scheduler", child,
-                                  lambda: _answers(metrics, "/readyz"), 30)
-            return f"http://{listen}"
-        return self.plane.with_ports(2, start)
+        """Starts hamid on free ports; answers the URL that kube-scheduler is to call."""
+        addresses = self.plane.folder / "hamid.address"
+        child = self.group.start("hamid-scheduler", [
+            suites.BUILD / "daemon/hamid", "scheduler",
+            f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
+            "--listen=127.0.0.1:0", f"--address-file={addresses}",
+            f"--patience={self.patience}", "--scheduler-name=default-scheduler",
+            f"--managed-resource={RESOURCE}"])
+        self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
+        address = addresses.read_text(encoding="ascii").split()[0]
+        self.group.wait_until("hamid-scheduler", child,
+                              lambda: _binder_is_ready(address), 30)
+        return f"http://{address}"
 
     def _start_node_side(self):
-        socket = self.plane.folder / "agent.sock"
+        agent_socket = self.plane.folder / "agent.sock"
         agent = self.group.start("hamid-node", [
-            suites.BUILD / "daemon/hamid", "node", f"--node={NODE}", f"--socket={socket}",
+            suites.BUILD / "daemon/hamid", "node", f"--node={NODE}",
+            f"--socket={agent_socket}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
-        self.group.wait_until("hamid-node", agent, socket.exists, 30)
+        self.group.wait_until("hamid-node", agent, lambda: _agent_is_ready(agent_socket), 30)
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
-            f"--agent={socket}", f"--allocate-ms={self.allocate_ms}"])
+            f"--socket={agent_socket}", f"--allocate-ms={int(self.allocate_ms)}"])
 
     def _create(self):
         """All pods at once; kube-scheduler sees them as fast as the server takes them."""
@@ -220,8 +223,28 @@ def _expectations(values, burst):
            f"{writers.counts}, refused {writers.refusals[:3]}")
 
 
-def _answers(address, path):
-    connection = http.client.HTTPConnection(address, timeout=2)
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=2)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+def _agent_is_ready(path):
+    return _answers(_UnixConnection(path), "/readyz")
+
+
+def _binder_is_ready(address):
+    return _answers(http.client.HTTPConnection(address, timeout=2), "/readyz")
+
+
+def _answers(connection, path):
     try:
         connection.request("GET", path)
         return connection.getresponse().status == 200
