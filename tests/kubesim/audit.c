@@ -216,9 +216,12 @@ static json_t *annotations(const struct sim_exchange *exchange)
             json_sprintf("%llu", (unsigned long long)exchange->answer.version));
     }
     if (exchange->fault != NULL) {
+        const struct kubesim_fault *what = &exchange->fault->what;
+        bool delay = what->action == KUBESIM_NOTHING &&
+                     (what->delay_before_ms > 0 || what->delay_answer_ms > 0);
         json_object_set_new(
             map, "kubesim/fault",
-            json_string(sim_fault_action_name(exchange->fault->what.action)));
+            json_string(delay ? "delay" : sim_fault_action_name(what->action)));
     }
     return map;
 }

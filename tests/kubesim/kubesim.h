@@ -85,6 +85,7 @@ struct kubesim_pod {
  * and allocatable. Returns 201 or 409. */
 int kubesim_create_node(struct kubesim *sim, const char *name, const char *resource,
                         unsigned count);
+/* The namespace is made when there is none. */
 int kubesim_create_pod(struct kubesim *sim, const struct kubesim_pod *pod);
 /* The object as it is now, a copy; NULL: there is none. */
 json_t *kubesim_get(struct kubesim *sim, const char *resource, const char *namespace_name,

@@ -188,6 +188,7 @@ struct reply peer_send(struct peer *peer, const char *method, const char *path,
 void peer_send_all(struct peer *peer, struct shot *shots, size_t count)
 {
     CURLM *multi = curl_multi_init();
+    curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     CURL **easies = calloc(count, sizeof(*easies));
     struct curl_slist **headers = calloc(count, sizeof(struct curl_slist *));
     int running = 0, left;

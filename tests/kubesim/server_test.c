@@ -153,11 +153,13 @@ END_TEST
 START_TEST(the_direct_calls_see_and_change_the_same_objects)
 {
     static const char *const annotations[] = {"k", "v", NULL};
+    const struct kubesim_pod elsewhere = {.namespace_name = "ns", .name = "p"};
     const struct kubesim_pod pod = {.namespace_name = "default",
                                     .name = "p",
                                     .resource = "nvidia.com/gpu",
                                     .count = 2,
                                     .annotations = annotations};
+    ck_assert_int_eq(kubesim_create_pod(sim, &elsewhere), 201);
     ck_assert_int_eq(kubesim_create_pod(sim, &pod), 201);
     ck_assert_int_eq(kubesim_create_pod(sim, &pod), 409);
     char *text = kubesim_annotation(sim, "pods", "default", "p", "k");

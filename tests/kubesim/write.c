@@ -86,12 +86,19 @@ static void answer_unstored(struct sim_exchange *exchange, int code, json_t *obj
     json_decref(object);
 }
 
+/* A call of the C API need not make the namespace first: it appears. */
 static bool namespace_exists(struct sim_exchange *exchange)
 {
     const struct sim_resource *spaces = sim_resource_find("/api/v1", "namespaces");
     const char *name = exchange->target.namespace_name;
     if (!exchange->target.resource->namespaced ||
         sim_store_find(exchange->server->store, spaces, "", name) != NULL) {
+        return true;
+    }
+    if (exchange->internal) {
+        json_t *object = json_pack("{s:{s:s}}", "metadata", "name", name);
+        sim_resource_prepare_create(spaces, object, true);
+        (void)sim_store_put(exchange->server->store, spaces, object);
         return true;
     }
     sim_status(exchange, 404, "NotFound",
