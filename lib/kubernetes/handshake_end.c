@@ -28,7 +28,7 @@
 #define BEHIND_MAX 64                         /* jobs behind at a time */
 #define BEHIND_NS (60 * UINT64_C(1000000000)) /* how long one goes on */
 #define PAUSE_FIRST_MS 50
-#define PAUSE_MAX_MS 5000
+#define PAUSE_MAX_MS 1000
 
 static void run(struct hami_handshake_job *job);
 static void answered(void *data, const struct hami_kubernetes_answer *answer);
