@@ -104,9 +104,6 @@ static void expire_due(evutil_socket_t fd, short what, void *data)
             "written, the lock stays with the pod",
             "count", hamid_log_number(count, forgotten), NULL);
     }
-    if (forgotten > 0 && agent->is_stopping) {
-        agent->config.progress(agent->config.data);
-    }
 }
 
 static int start_timer(struct agent *agent)
@@ -161,7 +158,8 @@ void agent_stop(struct agent *agent)
 
 bool agent_is_idle(const struct agent *agent)
 {
-    return agent->pending == 0 && agent->table.open == 0;
+    return agent->pending == 0 && agent->table.open == 0 &&
+           hamid_http_server_busy(agent->server) == 0;
 }
 
 void agent_close(struct agent *agent)

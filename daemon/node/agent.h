@@ -29,9 +29,6 @@ struct agent_config {
     uint64_t lifetime_ms;                        /* of an allocation */
     const struct hami_handshake_vendor *vendors; /* borrowed */
     size_t vendor_count;
-    /* Called whenever something ended, while stopping. */
-    void (*progress)(void *data);
-    void *data;
 };
 
 /* Starts to listen. Returns NULL with a line in error. */
@@ -44,7 +41,7 @@ void agent_set_ready(struct agent *agent, bool is_ready);
 /* No new allocation is taken (503); done and failed are. */
 void agent_stop(struct agent *agent);
 
-/* Nothing waits for its end: no open allocation, no request. */
+/* Nothing waits for its end: no open allocation, no request, no answer on its way out. */
 bool agent_is_idle(const struct agent *agent);
 
 /* Closes the socket and the connections. Requests may still be with the library. */

@@ -131,9 +131,6 @@ static void call_free(struct agent_call *call)
     agent_ask_done(&call->ask);
     free(call);
     agent->pending--;
-    if (agent->is_stopping) {
-        agent->config.progress(agent->config.data);
-    }
 }
 
 static void answer_failure(struct agent_call *call)

@@ -25,6 +25,7 @@
 #include "presence.h"
 
 #define STOP_MS 3000
+#define STOP_LOOK_MS 10 /* how often to look whether all is answered */
 #define REMOVE_MS 2000
 
 struct node {
@@ -32,6 +33,7 @@ struct node {
     struct event_base *base;
     struct event *signals[2];
     struct event *stop_timer;
+    uint64_t stop_until_ns;
     struct hamid_mailbox *mailbox;
     hami_kubernetes *client;
     hami_handshake *handshake;
@@ -43,31 +45,28 @@ struct node {
 /* ---- stopping
  * ---------------------------------------------------------------------------------- */
 
-/* Leaves the loop as soon as nothing waits any more. */
-static void look_whether_done(void *data)
+/* Leaves the loop as soon as nothing waits any more, or time is up. */
+static void look_whether_done(evutil_socket_t fd, short what, void *data)
 {
     struct node *node = data;
-
-    if (node->is_stopping && agent_is_idle(node->agent)) {
-        (void)event_base_loopbreak(node->base);
-    }
-}
-
-static void time_is_up(evutil_socket_t fd, short what, void *data)
-{
-    struct node *node = data;
+    bool is_idle = agent_is_idle(node->agent);
 
     (void)fd;
     (void)what;
-    hamid_log_warning(
-        "Stopped although allocations were open: nothing was written for them", NULL);
-    (void)event_base_loopbreak(node->base);
+    if (!is_idle && hami_kubernetes_now() >= node->stop_until_ns) {
+        hamid_log_warning(
+            "Stopped although allocations were open: nothing was written for them", NULL);
+        is_idle = true;
+    }
+    if (is_idle) {
+        (void)event_base_loopbreak(node->base);
+    }
 }
 
 static void told_to_stop(evutil_socket_t number, short what, void *data)
 {
     struct node *node = data;
-    struct timeval patience = {STOP_MS / 1000, (STOP_MS % 1000) * 1000};
+    struct timeval often = {0, STOP_LOOK_MS * 1000};
 
     (void)what;
     if (node->is_stopping) {
@@ -80,8 +79,8 @@ static void told_to_stop(evutil_socket_t number, short what, void *data)
                    NULL);
     agent_stop(node->agent);
     presence_stop(node->presence);
-    (void)event_add(node->stop_timer, &patience);
-    look_whether_done(node);
+    node->stop_until_ns = hami_kubernetes_in_ms(STOP_MS);
+    (void)event_add(node->stop_timer, &often);
 }
 
 /* Each call that is with the library ends by its deadline; its letter has to be opened.
@@ -145,7 +144,7 @@ static bool add_signals(struct node *node)
             return false;
         }
     }
-    node->stop_timer = event_new(node->base, -1, 0, time_is_up, node);
+    node->stop_timer = event_new(node->base, -1, EV_PERSIST, look_whether_done, node);
     return node->stop_timer != NULL;
 }
 
@@ -159,8 +158,6 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
         .socket = node->options.socket,
         .timeout_ms = node->options.allocate_timeout_ms,
         .lifetime_ms = node->options.allocation_lifetime_ms,
-        .progress = look_whether_done,
-        .data = node,
     };
 
     node->agent = agent_new(&config, error, error_size);

@@ -1,0 +1,516 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hamid node through its socket: what a device plugin is answered, what garbage is
+ * answered, how it starts and stops; and a node's whole life with the stand-in kubelet.
+ */
+#include <check.h>
+#include <curl/curl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent_world.h"
+
+#define ASK "{\"resource\":\"nvidia.com/gpu\",\"containers\":[[\"d-0\"]]}"
+
+static struct world world;
+static struct agent_process agent;
+
+static void set_up(void)
+{
+    world_start(&world);
+    agent_start(&agent, &world, NULL);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(agent_end(&agent), 0);
+    world_stop(&world);
+}
+
+/* Asks for one device, and fills in the id. */
+static struct reply ask(char *id, size_t size)
+{
+    struct reply reply = agent_request(&agent, "/v1/allocations", ASK);
+
+    reply_text(&reply, "allocation", id, size);
+    return reply;
+}
+
+static struct reply end(const char *id, const char *verb, const char *body)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/v1/allocations/%s/%s", id, verb);
+    return agent_request(&agent, path, body);
+}
+
+/* ---- a device plugin's way ------------------------------------------------------ */
+
+START_TEST(allocation_is_answered_and_done)
+{
+    char id[64], text[128];
+    struct reply reply;
+    json_t *root, *device;
+    char *uid;
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    reply = ask(id, sizeof(id));
+    ck_assert_msg(reply.status == 200, "%ld %s", reply.status, reply.body);
+    ck_assert_uint_eq(strspn(id, "0123456789abcdef"), 32);
+    ck_assert_uint_eq(strlen(id), 32);
+    uid = world_uid(&world, "a");
+    ck_assert_str_eq(reply_text(&reply, "namespace", text, sizeof(text)), "ns");
+    ck_assert_str_eq(reply_text(&reply, "name", text, sizeof(text)), "a");
+    ck_assert_str_eq(reply_text(&reply, "uid", text, sizeof(text)), uid);
+    ck_assert_str_eq(reply_text(&reply, "fence", text, sizeof(text)), "7");
+    root = json_loads(reply.body, 0, NULL);
+    device = json_object_get(json_array_get(json_object_get(root, "containers"), 0),
+                             "devices");
+    device = json_array_get(device, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(device, "uuid")), "GPU-a");
+    ck_assert_str_eq(json_string_value(json_object_get(device, "type")), "NVIDIA");
+    ck_assert_int_eq(json_integer_value(json_object_get(device, "memory_mib")), 1000);
+    ck_assert_int_eq(json_integer_value(json_object_get(device, "core_percent")), 10);
+    json_decref(root);
+    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,a");
+    ck_assert_int_eq(end(id, "done", "{}").status, 204);
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
+    free(uid);
+}
+END_TEST
+
+START_TEST(failure_is_written)
+{
+    char id[64];
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    ck_assert_int_eq(end(id, "failed", "{\"reason\":\"no such\\ndevice\"}").status, 204);
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "failed");
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
+}
+END_TEST
+
+START_TEST(done_said_twice_is_answered_twice_and_written_once)
+{
+    char id[64];
+    unsigned writes;
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    ck_assert_int_eq(end(id, "done", "").status, 204);
+    writes = world_writes(&world);
+    ck_assert_int_eq(end(id, "done", "{}").status, 204);
+    ck_assert_int_eq(end(id, "failed", "{}").status, 409);
+    ck_assert_uint_eq(world_writes(&world), writes);
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
+}
+END_TEST
+
+START_TEST(refusals_say_why_and_write_nothing)
+{
+    char id[64], text[32];
+    unsigned writes = world_writes(&world);
+    char *lease = world_lease_text(WORLD_TIME ",ns,gone", "uid-of-gone", "9");
+    struct reply reply = ask(id, sizeof(id));
+
+    ck_assert_int_eq(reply.status, 404);
+    ck_assert_str_eq(reply_text(&reply, "code", text, sizeof(text)), "LOST");
+    world_simple_pod(&world, "a");
+    world_pair(&world, WORLD_TIME ",ns,gone", lease);
+    reply = ask(id, sizeof(id));
+    ck_assert_int_eq(reply.status, 409);
+    ck_assert_str_eq(reply_text(&reply, "code", text, sizeof(text)), "HELD");
+    ck_assert_ptr_nonnull(strstr(reply.body, "ns/gone"));
+    world_simple_pod(&world, "b");
+    reply = ask(id, sizeof(id));
+    ck_assert_int_eq(reply.status, 409);
+    ck_assert_str_eq(reply_text(&reply, "code", text, sizeof(text)), "BUSY");
+    ck_assert_uint_eq(world_writes(&world), writes);
+    free(lease);
+}
+END_TEST
+
+START_TEST(case_4_19_server_that_hangs_is_answered_in_time)
+{
+    struct kubesim_fault fault = {.match = {.verb = "list", .resource = "pods"},
+                                  .action = KUBESIM_HANG_BEFORE};
+    char id[64];
+    uint64_t before = hami_kubernetes_now();
+
+    kubesim_arm(world.sim, &fault);
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 504);
+    ck_assert_uint_lt(hami_kubernetes_now() - before, 5000 * UINT64_C(1000000));
+    ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
+}
+END_TEST
+
+START_TEST(case_3_27_pod_that_changed_is_told_at_the_end)
+{
+    char id[64];
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    ck_assert_int_eq(kubesim_delete(world.sim, "pods", "ns", "a"), 200);
+    ck_assert_int_eq(end(id, "done", "{}").status, 409);
+    ck_assert_int_eq(end(id, "done", "{}").status, 409); /* asked again: the same */
+}
+END_TEST
+
+/* ---- garbage -------------------------------------------------------------------- */
+
+static const struct {
+    const char *path;
+    const char *body; /* NULL: GET */
+    long status;
+} garbage[] = {
+    {"/v1/allocations", "", 400},
+    {"/v1/allocations", "x", 400},
+    {"/v1/allocations", "{", 400},
+    {"/v1/allocations", "[]", 400},
+    {"/v1/allocations", "null", 400},
+    {"/v1/allocations", "7", 400},
+    {"/v1/allocations", "{}", 400},
+    {"/v1/allocations", "{\"resource\":7,\"containers\":[[\"a\"]]}", 400},
+    {"/v1/allocations", "{\"resource\":\"\",\"containers\":[[\"a\"]]}", 400},
+    {"/v1/allocations", "{\"resource\":\"a/b\",\"containers\":[[\"a\"]]}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\"}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":[]}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":{}}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":[\"a\"]}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":[[]]}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":[[7]]}", 400},
+    {"/v1/allocations", "{\"resource\":\"nvidia.com/gpu\",\"containers\":[[\"\"]]}", 400},
+    {"/v1/allocations",
+     "{\"resource\":\"nvidia.com/gpu\",\"resource\":\"x/y\",\"containers\":[[\"a\"]]}",
+     400},
+    {"/v1/allocations", "{\"resource\":\"\\u0000\",\"containers\":[[\"a\"]]}", 400},
+    {"/v1/allocations", "\xff\xfe", 400},
+    {"/v1/allocations", NULL, 405},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/done", NULL, 405},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/done", "{}", 410},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/failed", "{}", 410},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/done", "x", 400},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/failed", "{\"reason\":7}", 400},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef/more", "{}", 404},
+    {"/v1/allocations/0123456789abcdef0123456789abcdef", "{}", 404},
+    {"/v1/allocations/0123456789ABCDEF0123456789abcdef/done", "{}", 404},
+    {"/v1/allocations/short/done", "{}", 404},
+    {"/v1/allocations/", "{}", 404},
+    {"/v1/allocations/../../etc/passwd/done", "{}", 404},
+    {"/v2/allocations", "{}", 404},
+    {"/", NULL, 404},
+};
+
+START_TEST(garbage_is_answered_clearly_and_harms_nothing)
+{
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+        struct reply reply = agent_request(&agent, garbage[i].path, garbage[i].body);
+        char text[512];
+
+        ck_assert_msg(reply.status == garbage[i].status, "%s %s: %ld %s", garbage[i].path,
+                      garbage[i].body ? garbage[i].body : "(GET)", reply.status,
+                      reply.body);
+        ck_assert_str_ne(reply_text(&reply, "code", text, sizeof(text)), "");
+        ck_assert_str_ne(reply_text(&reply, "message", text, sizeof(text)), "");
+    }
+    ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
+}
+END_TEST
+
+/* A body that is too long, nested too deep, or has more than anybody needs. */
+START_TEST(bodies_beyond_all_bounds_are_refused)
+{
+    size_t size = 400 * 1024;
+    char *body = malloc(size + 1);
+    char *text = body;
+
+    memset(body, ' ', size);
+    body[size] = '\0';
+    ck_assert_int_eq(agent_request(&agent, "/v1/allocations", body).status, 413);
+    memset(body, '[', 200 * 1024);
+    body[200 * 1024] = '\0';
+    ck_assert_int_eq(agent_request(&agent, "/v1/allocations", body).status, 400);
+    text += sprintf(text, "{\"resource\":\"nvidia.com/gpu\",\"containers\":[");
+    for (int i = 0; i < 65; i++) {
+        text += sprintf(text, "%s[\"a\"]", i > 0 ? "," : "");
+    }
+    strcpy(text, "]}");
+    ck_assert_int_eq(agent_request(&agent, "/v1/allocations", body).status, 400);
+    text =
+        body + sprintf(body, "{\"resource\":\"nvidia.com/gpu\",\"containers\":[[\"a\"");
+    for (int i = 0; i < 8192; i++) {
+        text += sprintf(text, ",\"a\"");
+    }
+    strcpy(text, "]]}");
+    ck_assert_int_eq(agent_request(&agent, "/v1/allocations", body).status, 400);
+    ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
+    free(body);
+}
+END_TEST
+
+/* ---- start and stop ------------------------------------------------------------- */
+
+START_TEST(annotation_says_that_an_agent_is_here_until_it_stops)
+{
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, "1,free=node");
+    ck_assert_int_eq(agent_request(&agent, "/readyz", NULL).status, 200);
+    ck_assert_int_eq(agent_end(&agent), 0);
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, NULL);
+    ck_assert_int_eq(access(agent.socket, F_OK), -1);
+    agent_start(&agent, &world, NULL);
+    ck_assert_int_eq(kubesim_set_annotation(world.sim, "nodes", NULL, "n1",
+                                            HAMI_HANDSHAKE_AGENT_KEY, "1,free=scheduler"),
+                     200);
+    ck_assert_int_eq(agent_end(&agent), 0);
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY,
+                      "1,free=scheduler"); /* a successor's */
+    agent_start(&agent, &world, NULL);
+}
+END_TEST
+
+START_TEST(allocation_from_before_a_restart_is_gone)
+{
+    char id[64], again[64];
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    ck_assert_int_eq(kill(agent.pid, SIGKILL), 0);
+    ck_assert_int_eq(process_wait(agent.pid), -1);
+    close(agent.notify_fd);
+    agent_start(&agent, &world, NULL); /* over the stale socket file */
+    struct reply reply = end(id, "done", "{}");
+    ck_assert_int_eq(reply.status, 410);
+    ck_assert_ptr_nonnull(strstr(reply.body, "restart"));
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
+    ck_assert_int_eq(ask(again, sizeof(again)).status, 200);
+    ck_assert_str_ne(id, again);
+    ck_assert_int_eq(end(again, "done", "{}").status, 204);
+}
+END_TEST
+
+START_TEST(stop_waits_for_done_and_takes_nothing_new)
+{
+    char id[64], other[64];
+    char text[64];
+    struct reply reply;
+    pid_t pid = agent.pid;
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    ck_assert_int_eq(kill(pid, SIGTERM), 0);
+    recv(agent.notify_fd, text, sizeof(text), 0); /* STOPPING=1 */
+    ck_assert_int_eq(strncmp(text, "STOPPING=1", 10), 0);
+    reply = ask(other, sizeof(other));
+    ck_assert_int_eq(reply.status, 503);
+    ck_assert_int_eq(end(id, "done", "{}").status, 204);
+    ck_assert_int_eq(process_wait(pid), 0);
+    close(agent.notify_fd);
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, NULL);
+    agent_start(&agent, &world, NULL);
+}
+END_TEST
+
+START_TEST(socket_is_this_users_alone)
+{
+    struct stat status;
+
+    ck_assert_int_eq(stat(agent.socket, &status), 0);
+    ck_assert_int_eq(status.st_mode & 0777, 0600);
+    if (geteuid() != 0) {
+        return;
+    }
+    /* Even where the file lets another user in, his credentials do not. */
+    ck_assert_int_eq(chmod(agent.socket, 0666), 0);
+    ck_assert_int_eq(chmod(world.folder, 0755), 0);
+    ck_assert_int_eq(seteuid(65534), 0);
+    struct reply reply = agent_request(&agent, "/v1/allocations", ASK);
+    struct reply other = agent_request(
+        &agent, "/v1/allocations/0123456789abcdef0123456789abcdef/done", "{}");
+    ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(reply.status, 403);
+    ck_assert_int_eq(other.status, 403);
+}
+END_TEST
+
+static int run_node(const char *const *words)
+{
+    return process_wait(process_start(hamid_path, words));
+}
+
+START_TEST(command_lines_are_checked)
+{
+    unsetenv("NODE_NAME");
+    ck_assert_int_eq(run_node((const char *[]){"node", "--help", NULL}), 0);
+    ck_assert_int_eq(run_node((const char *[]){"node", NULL}), 2);
+    ck_assert_int_eq(
+        run_node((const char *[]){"node", "--node", "n1", "--nonsense", NULL}), 2);
+    ck_assert_int_eq(
+        run_node((const char *[]){"node", "--node", "n1", "--vendor", "nonsense", NULL}),
+        2);
+    ck_assert_int_eq(run_node((const char *[]){"node", "--node", "n1",
+                                               "--allocate-timeout", "soon", NULL}),
+                     2);
+    ck_assert_int_eq(
+        run_node((const char *[]){"node", "--node", "Not A Node", "--kubeconfig",
+                                  world.kubeconfig, "--socket", "/tmp/x", NULL}),
+        1);
+    ck_assert_int_eq(run_node((const char *[]){"node", "--node", "n1", "--kubeconfig",
+                                               "/nonexistent", NULL}),
+                     1);
+    /* A second agent on a socket that is alive. */
+    ck_assert_int_eq(
+        run_node((const char *[]){"node", "--node", "n1", "--kubeconfig",
+                                  world.kubeconfig, "--socket", agent.socket, NULL}),
+        1);
+    ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
+}
+END_TEST
+
+START_TEST(vendor_table_of_the_command_line_is_used)
+{
+    static const char *const extra[] = {"--vendor", "example.com/tpu=" WORLD_GPU_KEY,
+                                        "--require-fence", NULL};
+    char id[64];
+
+    ck_assert_int_eq(agent_end(&agent), 0);
+    agent_start(&agent, &world, extra);
+    world_simple_pod(&world, "a");
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 400); /* not nvidia.com/gpu now */
+    ck_assert_int_eq(
+        agent_request(&agent, "/v1/allocations",
+                      "{\"resource\":\"example.com/tpu\",\"containers\":[[\"d\"]]}")
+            .status,
+        404);
+}
+END_TEST
+
+START_TEST(case_4_03_require_fence_is_a_flag)
+{
+    static const char *const extra[] = {"--require-fence", NULL};
+    char id[64];
+
+    world_simple_pod(&world, "a");
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 200);
+    ck_assert_int_eq(agent_end(&agent), 0);
+    agent_start(&agent, &world, extra);
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 409);
+    world_lock(&world, "a");
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 200);
+}
+END_TEST
+
+/* ---- with the stand-in kubelet -------------------------------------------------- */
+
+/* The scheduler's part for one pod: lock, bind, and wait until the lock is free. */
+START_TEST(kubelet_and_agent_serve_pods_one_after_another)
+{
+    const char *words[] = {"--kubeconfig", world.kubeconfig, "--node", "n1", "--socket",
+                           agent.socket,   "--allocate-ms",  "5",      NULL};
+    pid_t kubelet = process_start(kubelet_path, words);
+    struct reply reply;
+
+    for (int i = 0; i < 5; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", i);
+        world_simple_pod(&world, name); /* no lock yet: served by HAMi's rules */
+        world_wait_pod(&world, name, HAMI_HANDSHAKE_PHASE_KEY, "success");
+        ck_assert(kubesim_wait_text(world.sim, "pods", "ns", name, "/status/phase",
+                                    "Running", 10000));
+    }
+    kill(kubelet, SIGTERM);
+    ck_assert_int_eq(process_wait(kubelet), 0);
+    reply = agent_request(&agent, "/metrics", NULL);
+    ck_assert_ptr_nonnull(
+        strstr(reply.body, "hamid_node_allocations_total{outcome=\"served\"} 5\n"));
+    ck_assert_ptr_nonnull(
+        strstr(reply.body, "hamid_node_ends_total{outcome=\"done\"} 5\n"));
+    ck_assert_ptr_nonnull(strstr(reply.body, "hamid_node_without_fence_total 5\n"));
+}
+END_TEST
+
+START_TEST(kubelet_fails_a_pod_that_the_agent_refuses)
+{
+    const char *words[] = {"--kubeconfig", world.kubeconfig, "--node", "n1",
+                           "--socket",     agent.socket,     NULL};
+    char *lease = world_lease_text(WORLD_TIME ",ns,gone", "uid-of-gone", "9");
+    pid_t kubelet;
+
+    world_pair(&world, WORLD_TIME ",ns,gone", lease);
+    world_simple_pod(&world, "a");
+    kubelet = process_start(kubelet_path, words);
+    ck_assert(kubesim_wait_text(world.sim, "pods", "ns", "a", "/status/phase", "Failed",
+                                10000));
+    ck_assert(kubesim_wait_text(world.sim, "pods", "ns", "a", "/status/reason",
+                                "UnexpectedAdmissionError", 1000));
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
+    kill(kubelet, SIGTERM);
+    ck_assert_int_eq(process_wait(kubelet), 0);
+    free(lease);
+}
+END_TEST
+
+static TCase *all_cases(void)
+{
+    TCase *cases = tcase_create("agent");
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_test(cases, allocation_is_answered_and_done);
+    tcase_add_test(cases, failure_is_written);
+    tcase_add_test(cases, done_said_twice_is_answered_twice_and_written_once);
+    tcase_add_test(cases, refusals_say_why_and_write_nothing);
+    tcase_add_test(cases, case_4_19_server_that_hangs_is_answered_in_time);
+    tcase_add_test(cases, case_3_27_pod_that_changed_is_told_at_the_end);
+    tcase_add_test(cases, garbage_is_answered_clearly_and_harms_nothing);
+    tcase_add_test(cases, bodies_beyond_all_bounds_are_refused);
+    tcase_add_test(cases, annotation_says_that_an_agent_is_here_until_it_stops);
+    tcase_add_test(cases, allocation_from_before_a_restart_is_gone);
+    tcase_add_test(cases, stop_waits_for_done_and_takes_nothing_new);
+    tcase_add_test(cases, socket_is_this_users_alone);
+    tcase_add_test(cases, command_lines_are_checked);
+    tcase_add_test(cases, vendor_table_of_the_command_line_is_used);
+    tcase_add_test(cases, case_4_03_require_fence_is_a_flag);
+    tcase_add_test(cases, kubelet_and_agent_serve_pods_one_after_another);
+    tcase_add_test(cases, kubelet_fails_a_pod_that_the_agent_refuses);
+    return cases;
+}
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("hamid node");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: agent HAMID STANDIN-KUBELET\n");
+        return 99;
+    }
+    hamid_path = argv[1];
+    kubelet_path = argv[2];
+    signal(SIGPIPE, SIG_IGN);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    suite_add_tcase(suite, all_cases());
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    curl_global_cleanup();
+    return failed == 0 ? 0 : 1;
+}
