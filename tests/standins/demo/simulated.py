@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The burst on the simulated API server: starts every part, follows the burst, reads the log."""
 
-import http.client
 import json
 import os
 import pathlib
@@ -13,7 +12,7 @@ import tempfile
 
 from checker import events, figures
 from cluster import processes
-from demo import building, options
+from demo import building, options, probes
 
 SCHEDULER = "hami-scheduler"
 START_SECONDS = 30
@@ -45,9 +44,10 @@ class Burst:
         """Answers the checker's report of what the server saw."""
         self._start_server()
         for node in self.nodes:
-            self._start_node_side(node)
+            self._start_agent(node)
         binder = self._start_binder()
-        self._wait_for_node_side()
+        self._wait_for_agents()
+        self._start_kubelet()
         self._follow(binder)
         # The log is whole once the server has ended, and everybody else before it.
         self.group.close()
@@ -74,20 +74,26 @@ class Burst:
     def _agent(self, node):
         return self.folder / f"agent-{node}.sock"
 
-    def _start_node_side(self, node):
+    def _start_agent(self, node):
         self.group.start(f"hamid-node-{node}", [
             building.program("daemon/hamid"), "node", f"--node={node}",
             f"--socket={self._agent(node)}", f"--kubeconfig={self.kubeconfig('hamid-node')}"])
-        self.group.start(f"kubelet-{node}", [
-            building.program("tests/standins/standin-kubelet"), f"--node={node}",
-            f"--kubeconfig={self.kubeconfig('kubelet')}", f"--socket={self._agent(node)}",
-            f"--allocate-ms={self.asked.allocate_ms}"])
 
-    def _wait_for_node_side(self):
+    def _start_kubelet(self):
+        """One process plays the kubelets of all nodes."""
+        words = [building.program("tests/standins/standin-kubelet"),
+                 f"--kubeconfig={self.kubeconfig('kubelet')}",
+                 f"--allocate-ms={self.asked.allocate_ms}"]
+        for node in self.nodes:
+            words += [f"--node={node}", f"--socket={self._agent(node)}"]
+        self.group.start("kubelet", words)
+
+    def _wait_for_agents(self):
         for name, child in list(self.group.children):
             if name.startswith("hamid-node-"):
                 agent = self._agent(name.removeprefix("hamid-node-"))
-                self.group.wait_until(name, child, agent.exists, START_SECONDS)
+                self.group.wait_until(name, child, lambda: probes.agent_is_ready(agent),
+                                      START_SECONDS)
 
     def _start_binder(self):
         """Answers the URL below which the bind verb is."""
@@ -110,7 +116,8 @@ class Burst:
         self.group.wait_until(name, child, address.exists, START_SECONDS)
         listening = address.read_text(encoding="ascii").split()[0]
         if not self.asked.broken:
-            self.group.wait_until(name, child, lambda: is_ready(listening), START_SECONDS)
+            self.group.wait_until(name, child, lambda: probes.extender_is_ready(listening),
+                                  START_SECONDS)
         return f"http://{listening}"
 
     def _follow(self, binder):
@@ -166,14 +173,3 @@ class Burst:
             if name != "kube-scheduler" and child.poll() is not None:
                 raise processes.Failed(f"{name} ended in the middle of the burst, with code "
                                        f"{child.returncode}:\n{self.group.last_words(name)}")
-
-
-def is_ready(address):
-    connection = http.client.HTTPConnection(address, timeout=2)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
