@@ -278,6 +278,17 @@ void hami_internal_outcome_node_gone(struct hami_internal_node *node, const char
     node->doubt = NULL;
 }
 
+/* The hand-over may have replaced them unseen. */
+static void unsettle_replaced(const struct hami_internal_grant *grant)
+{
+    for (size_t i = 0; i < grant->slot_count; i++) {
+        struct hami_internal_grant *old = grant->slots[i]->grant;
+        if (old && old->state == GRANT_RELEASING) {
+            old->unsure = true;
+        }
+    }
+}
+
 static void took(struct hami_internal_node *node, struct hami_internal_grant *grant,
                  const struct hami_internal_answer *answer,
                  struct hami_internal_after *after)
@@ -304,6 +315,9 @@ static void took(struct hami_internal_node *node, struct hami_internal_grant *gr
         return;
     default:
         raise_doubt(node, grant, false, answer->code);
+        if (answer->code != HAMI_E_HELD) {
+            unsettle_replaced(grant);
+        }
         if (taker && answer->code == HAMI_E_PROTO) {
             taker->senseless++;
         }
@@ -483,7 +497,9 @@ static void was_read(struct hami_internal_node *node, struct hami_internal_answe
     }
     node->want_read = false;
     node->read_ns = node->operation_ns;
-    node->reread_ns = HAMI_DEADLINE_NEVER;
+    if (node->operation_ns >= node->reread_ns) {
+        node->reread_ns = HAMI_DEADLINE_NEVER;
+    }
     node->read_retries = node->senseless = 0;
     node->read_retry_ns = 0;
     node->failure = 0;

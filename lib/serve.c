@@ -84,8 +84,9 @@ static void pace_reread(struct round *round, const struct hami_internal_slot *sl
     }
     if (round->now_ns >= due) {
         node->want_read = true;
+    } else {
+        hami_internal_serve_consider(node, due);
     }
-    hami_internal_serve_consider(node, due);
 }
 
 static void raise_alarm(struct round *round, struct hami_internal_slot *slot)
@@ -481,7 +482,6 @@ bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_n
         node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
 
     if (list_is_empty(&node->waiters)) {
-        node->reread_ns = HAMI_DEADLINE_NEVER;
         return false;
     }
     if (serve_marked(&round)) {
