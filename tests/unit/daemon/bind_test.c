@@ -19,7 +19,7 @@
 
 #define ASKED_MAX 64
 
-/* ---- the libraries, played -------------------------------------------------------- */
+/* ---- the libraries, played ------------------------------------------------------ */
 
 struct hami_wait {
     hami_acquired_fn callback;
@@ -181,7 +181,7 @@ int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespac
     return 0;
 }
 
-/* ---- steps ------------------------------------------------------------------------ */
+/* ---- steps ---------------------------------------------------------------------- */
 
 static struct event_base *base;
 static struct hamid_mailbox *mailbox;
@@ -284,7 +284,7 @@ static void fail_read(size_t index, int code, const char *text)
     (void)event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-/* ---- tests ------------------------------------------------------------------------ */
+/* ---- tests ---------------------------------------------------------------------- */
 
 START_TEST(test_a_bind_acquires_binds_and_hands_the_lock_off)
 {
