@@ -132,6 +132,29 @@ static void pod_list_begins(void *data)
     hami_internal_pod_cache_begin_round(news->pods);
 }
 
+static void tell_pod(struct hami_internal_annotation_news *news,
+                     const struct hami_owner *pod, const struct hami_owner_facts *facts)
+{
+    struct message message = {.pod = pod, .facts = facts};
+    if (hami_internal_paths_is_label(pod->namespace_name) &&
+        hami_internal_paths_is_subdomain(pod->name)) {
+        tell(news->owner, &message);
+    }
+}
+
+/* A filter has assigned the pod to another node than the one that is remembered. */
+static bool has_moved(struct hami_internal_annotation_news *news,
+                      const struct hami_owner *pod, const struct hami_owner_facts *facts)
+{
+    char texts[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+    struct hami_owner_facts before;
+    return facts->assigned_node != NULL &&
+           hami_internal_pod_cache_get(news->pods, pod->namespace_name, pod->name,
+                                       &before, texts, sizeof(texts)) &&
+           before.assigned_node != NULL &&
+           strcmp(before.assigned_node, facts->assigned_node) != 0;
+}
+
 static void pod_changed(void *data, const json_t *object)
 {
     struct hami_internal_annotation_news *news = data;
@@ -141,24 +164,27 @@ static void pod_changed(void *data, const json_t *object)
         .name = hami_internal_object_metadata(object, "name"),
         .uid = hami_internal_object_metadata(object, "uid"),
     };
-    hami_internal_pod_cache_put(news->pods, object);
     hami_internal_pod_facts(object, HAMI_FACTS_WATCH, &facts);
-    /* Being deleted and not bound is final: the API server binds it no more. */
-    if (facts.deleting && facts.uid != NULL &&
-        hami_internal_paths_is_label(pod.namespace_name) &&
-        hami_internal_paths_is_subdomain(pod.name)) {
-        struct message message = {.pod = &pod, .facts = &facts};
-        tell(news->owner, &message);
+    bool moved = has_moved(news, &pod, &facts);
+    hami_internal_pod_cache_put(news->pods, object);
+    /* Being deleted and not bound is final: the API server binds it no more. A pod that
+     * moved waits in a queue that it does not want. */
+    if ((facts.deleting && facts.uid != NULL) || moved) {
+        tell_pod(news, &pod, &facts);
     }
 }
 
 static void pod_gone(void *data, const json_t *object)
 {
     struct hami_internal_annotation_news *news = data;
-    /* Bound or deleted: only a read can tell, so nobody is told. */
-    hami_internal_pod_cache_remove(news->pods,
-                                   hami_internal_object_metadata(object, "namespace"),
-                                   hami_internal_object_metadata(object, "name"));
+    struct hami_owner_facts nothing = HAMI_OWNER_FACTS_INIT;
+    struct hami_owner pod = {
+        .namespace_name = hami_internal_object_metadata(object, "namespace"),
+        .name = hami_internal_object_metadata(object, "name"),
+    };
+    hami_internal_pod_cache_remove(news->pods, pod.namespace_name, pod.name);
+    /* Bound or deleted: only a read can tell, and it is made where the pod waits. */
+    tell_pod(news, &pod, &nothing);
 }
 
 static void pod_list_complete(void *data)
