@@ -122,8 +122,10 @@ static int write_pod(struct hami_handshake_job *job, hami_kubernetes_answered_fn
         code = HAMI_E_PROTO;
     }
     if (code == 0) {
-        body = json_dumps(operations, JSON_COMPACT);
-        code = body != NULL ? send_patch(job, path, body, answered) : HAMI_E_NOMEM;
+        code = hami_internal_jsonpatch_dump(operations, &body);
+    }
+    if (code == 0) {
+        code = send_patch(job, path, body, answered);
     }
     free(body);
     json_decref(operations);

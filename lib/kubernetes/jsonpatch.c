@@ -9,6 +9,7 @@
  */
 #include "jsonpatch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ANNOTATIONS "/metadata/annotations"
@@ -138,10 +139,70 @@ static int patch_new_map(json_t *operations, const struct hami_transport_edit *e
     return add_operation(operations, "add", ANNOTATIONS, map);
 }
 
-static int dump(json_t *operations, char **ret)
+/*
+ * A server compares the text of a `test` with its own text of the object, byte by byte,
+ * escapes included (seen on 1.37). So texts are escaped as Go's encoder does it, which
+ * differs from jansson's: <, >, &, U+2028, U+2029, and the digits of control characters.
+ * All of these stand within texts only.
+ */
+static size_t escape(const char *from, char *to)
 {
-    *ret = json_dumps(operations, JSON_COMPACT);
-    return *ret != NULL ? 0 : HAMI_E_NOMEM;
+    static const struct {
+        const char *bytes;
+        const char *escaped;
+    } rows[] = {{"<", "\\u003c"},
+                {">", "\\u003e"},
+                {"&", "\\u0026"},
+                {"\xe2\x80\xa8", "\\u2028"},
+                {"\xe2\x80\xa9", "\\u2029"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t length = strlen(rows[i].bytes);
+        if (strncmp(from, rows[i].bytes, length) == 0) {
+            memcpy(to, rows[i].escaped, 6);
+            return length;
+        }
+    }
+    return 0;
+}
+
+/* Both bytes of an escape; the hexadecimal digits of \u, if there are any, in lower case.
+ */
+static size_t copy_escape(const char *from, char *to)
+{
+    size_t length = from[1] == 'u' ? 6 : 2;
+    for (size_t i = 0; i < length; i++) {
+        to[i] = i > 1 && from[i] >= 'A' && from[i] <= 'F' ? (char)(from[i] + 'a' - 'A')
+                                                          : from[i];
+    }
+    return length;
+}
+
+int hami_internal_jsonpatch_dump(const json_t *operations, char **ret)
+{
+    char *plain = json_dumps(operations, JSON_COMPACT);
+    char *text = plain != NULL ? malloc(6 * strlen(plain) + 1) : NULL;
+    char *to = text;
+    if (text == NULL) {
+        free(plain);
+        return HAMI_E_NOMEM;
+    }
+    for (const char *from = plain; *from != '\0';) {
+        size_t taken = escape(from, to);
+        if (taken > 0) {
+            from += taken;
+            to += 6;
+        } else if (*from == '\\') {
+            size_t length = copy_escape(from, to);
+            from += length;
+            to += length;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    free(plain);
+    *ret = text;
+    return 0;
 }
 
 bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edits,
@@ -171,7 +232,7 @@ int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_
                    : patch_new_map(operations, edits, count);
     }
     if (code == 0) {
-        code = dump(operations, ret);
+        code = hami_internal_jsonpatch_dump(operations, ret);
     }
     json_decref(operations);
     return code;
@@ -199,7 +260,7 @@ int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *key,
                    : patch_new_map(operations, &edit, 1);
     }
     if (code == 0) {
-        code = dump(operations, ret);
+        code = hami_internal_jsonpatch_dump(operations, ret);
     }
     json_decref(operations);
     return code;

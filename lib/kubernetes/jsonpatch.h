@@ -35,6 +35,10 @@ int hami_internal_jsonpatch_pointer(const char *key, char *buffer, size_t size);
 int hami_internal_jsonpatch_test(json_t *operations, const char *path,
                                  const char *expect);
 
+/* Writes a patch as text, escaped as the server escapes. @ret new; free(). Returns 0, or
+ * NOMEM. */
+int hami_internal_jsonpatch_dump(const json_t *operations, char **ret);
+
 /* True if a patch of this form may be tried where the map is missing: nothing is expected
  * to be there. */
 bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edits,

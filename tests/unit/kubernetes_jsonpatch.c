@@ -4,6 +4,7 @@
  * Guarded JSON Patches, byte for byte: what is tested, in which order, in which form.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +213,31 @@ START_TEST(a_revocation_tests_uid_and_that_the_pod_is_not_bound)
 }
 END_TEST
 
+START_TEST(texts_are_escaped_as_the_server_escapes_its_own)
+{
+    static const struct {
+        const char *value;
+        const char *text;
+    } rows[] = {
+        {"a<b>&c", "a\\u003cb\\u003e\\u0026c"},
+        {"\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa", "\\u2028\\u2029\xe2\x80\xaa"},
+        {"\x1f\x0b\x7f", "\\u001f\\u000b\x7f"},
+        {"\\u001F \"q\" \\\\", "\\\\u001F \\\"q\\\" \\\\\\\\"},
+        {"\n\r\t", "\\n\\r\\t"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct hami_transport_edit edit = {HAMI_EDIT_TEST, "k", rows[i].value,
+                                                 NULL};
+        char wanted[256];
+        snprintf(wanted, sizeof(wanted),
+                 "[{\"op\":\"test\",\"path\":\"/metadata/annotations/k\","
+                 "\"value\":\"%s\"}]",
+                 rows[i].text);
+        expect_patch(&edit, 1, NULL, HAMI_INTERNAL_JSONPATCH_BY_KEY, wanted);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kubernetes_jsonpatch");
@@ -227,6 +253,7 @@ int main(void)
     tcase_add_test(cases, a_test_alone_of_a_missing_map_adds_nothing);
     tcase_add_test(cases, the_map_form_fits_only_where_nothing_is_expected);
     tcase_add_test(cases, a_text_that_is_not_utf8_is_refused);
+    tcase_add_test(cases, texts_are_escaped_as_the_server_escapes_its_own);
     tcase_add_test(cases, a_revocation_tests_uid_and_that_the_pod_is_not_bound);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
