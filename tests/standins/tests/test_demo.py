@@ -29,6 +29,11 @@ class Conclusions(unittest.TestCase):
     def test_failed_binds_alone_are_no_fault(self):
         self.assertTrue(command.is_good(options.parse([]), {**GOOD, "failed_binds": 9}))
 
+    def test_a_pod_that_was_in_back_off_may_be_overtaken(self):
+        values = {**GOOD, "failed_binds": 9, "fifo_violations": 2}
+        self.assertTrue(command.is_good(options.parse([]), values))
+        self.assertNotIn("fifo", command.summary(options.parse([]), values))
+
     def test_each_thing_that_must_not_be_fails_and_is_named(self):
         asked = options.parse([])
         for name in ("double_holds", "covered_locks", "stuck_pods", "locks_left",
