@@ -98,8 +98,8 @@ void running_start(struct running *running, const char *const *flags)
     ck_assert_int_eq(kubesim_create_node(running->sim, "n1", NULL, 0), 201);
     ck_assert_int_eq(kubesim_create_node(running->sim, "n2", NULL, 0), 201);
     ck_assert_int_eq(kubesim_request(running->sim, "POST", "/api/v1/namespaces",
-                                     "application/json", "{\"metadata\":{\"name\":\"ns\"}}",
-                                     NULL),
+                                     "application/json",
+                                     "{\"metadata\":{\"name\":\"ns\"}}", NULL),
                      201);
     running->base = event_base_new();
     running_start_hamid(running, flags);
