@@ -120,7 +120,7 @@ struct hami_kubernetes_request {
     const char *path;         /* from "/" on, query included, escaped by the caller */
     const char *accept;       /* NULL = application/json */
     const char *content_type; /* of the body; NULL = application/json */
-    const char *body;         /* NULL = none */
+    const char *body;         /* NULL = none; none with GET; at most 8 MiB */
     size_t body_length;
     uint64_t deadline_ns;     /* 0 = the config's request_timeout_ms from now */
 };
@@ -131,8 +131,9 @@ struct hami_kubernetes_answer {
     size_t size;
     int code;                 /* 0 = an HTTP answer came, whatever its status; else surely not sent:
                                  TRANSPORT (no connection), TIMEDOUT (the deadline passed before),
-                                 ACCESS (no credentials could be read), NOMEM, CLOSED; or it may have
-                                 been carried out: IN_DOUBT, LIMIT (answer too large; status is set) */
+                                 ACCESS (no credentials could be read), NOMEM; or it may have been
+                                 carried out: IN_DOUBT, LIMIT (answer too large; status is set),
+                                 CLOSED (by hami_kubernetes_free) */
     int status;               /* HTTP status; 0 without an answer */
     const char *body;         /* ended with NUL; never NULL */
     size_t body_length;

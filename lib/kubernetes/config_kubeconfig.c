@@ -1,62 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig files, merged as kubectl does: of a scalar the first file that sets it
- * counts, of a named entry (cluster, user, context) the first file that has it, whole.
- * Files of a list that do not exist are left out. Relative paths are relative to the file
- * that has them. No state, no lock.
+ * From a kubeconfig's entries to a login. Relative paths are relative to the file that
+ * has them. No state, no lock.
  *
  * What would change who we are and is not supported (exec, auth-provider, user and
  * password, impersonation) is an error: leaving it out would log in as somebody else, or
  * not at all.
  */
-#include "login.h"
+#include "kubeconfig.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "login.h"
 #include "support.h"
-#include "yaml_tree.h"
-
-#define FILES_MAX 32u
 
 typedef const struct hami_internal_yaml_node yaml_node;
 
-struct kubeconfig {
-    char *paths[FILES_MAX];
-    struct hami_internal_yaml *files[FILES_MAX];
-    size_t count;
-    struct hami_error *reterr;
-};
-
-/* A named entry, and the file that it was found in. */
-struct found {
-    yaml_node *node; /* of "cluster", "user", "context" */
-    const char *path;
-    const char *name;
-};
-
 /* ---- values --------------------------------------------------------------------- */
 
-static int fail_at(const struct kubeconfig *config, const char *path, yaml_node *node,
-                   int code, const char *what)
-{
-    return hami_internal_support_fail(config->reterr, code, "%s:%u: %s", path, node->line,
-                                      what);
-}
-
-static int fail_memory(const struct kubeconfig *config)
-{
-    return hami_internal_support_fail(config->reterr, HAMI_E_NOMEM, "Out of memory");
-}
-
 /* Copies a text member; stays NULL if it is absent or empty. */
-static int copy_member(const struct kubeconfig *config, const struct found *from,
-                       const char *key, char **ret)
+static int copy_member(const struct hami_internal_kubeconfig *config,
+                       const struct hami_internal_kubeconfig_entry *from, const char *key,
+                       char **ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -64,18 +33,20 @@ static int copy_member(const struct kubeconfig *config, const struct found *from
         return 0;
     }
     if (node->kind != HAMI_INTERNAL_YAML_SCALAR) {
-        return fail_at(config, from->path, node, HAMI_E_INVAL, "a text is expected here");
+        return hami_internal_kubeconfig_fail(config, from->path, node, HAMI_E_INVAL,
+                                             "a text is expected here");
     }
     if (node->text[0] == '\0') {
         return 0;
     }
     *ret = strdup(node->text);
-    return *ret != NULL ? 0 : fail_memory(config);
+    return *ret != NULL ? 0 : hami_internal_kubeconfig_fail_memory(config);
 }
 
 /* The same for a path: relative to the file. */
-static int copy_path(const struct kubeconfig *config, const struct found *from,
-                     const char *key, char **ret)
+static int copy_path(const struct hami_internal_kubeconfig *config,
+                     const struct hami_internal_kubeconfig_entry *from, const char *key,
+                     char **ret)
 {
     const char *slash = strrchr(from->path, '/');
     char *path = NULL;
@@ -90,15 +61,16 @@ static int copy_path(const struct kubeconfig *config, const struct found *from,
     }
     if (asprintf(ret, "%.*s/%s", (int)(slash - from->path), from->path, path) < 0) {
         *ret = NULL;
-        code = fail_memory(config);
+        code = hami_internal_kubeconfig_fail_memory(config);
     }
     free(path);
     return code;
 }
 
 /* The same for base64: PEM text comes out. */
-static int copy_data(const struct kubeconfig *config, const struct found *from,
-                     const char *key, char **ret)
+static int copy_data(const struct hami_internal_kubeconfig *config,
+                     const struct hami_internal_kubeconfig_entry *from, const char *key,
+                     char **ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
     size_t length = 0;
@@ -109,21 +81,23 @@ static int copy_data(const struct kubeconfig *config, const struct found *from,
         return 0;
     }
     if (node->kind != HAMI_INTERNAL_YAML_SCALAR) {
-        return fail_at(config, from->path, node, HAMI_E_INVAL, "a text is expected here");
+        return hami_internal_kubeconfig_fail(config, from->path, node, HAMI_E_INVAL,
+                                             "a text is expected here");
     }
     code = hami_internal_base64_decode(node->text, ret, &length);
     if (code == HAMI_E_NOMEM) {
-        return fail_memory(config);
+        return hami_internal_kubeconfig_fail_memory(config);
     }
     if (code != 0 || strlen(*ret) != length) {
-        return fail_at(config, from->path, node, HAMI_E_INVAL,
-                       "is not the base64 of PEM text");
+        return hami_internal_kubeconfig_fail(config, from->path, node, HAMI_E_INVAL,
+                                             "is not the base64 of PEM text");
     }
     return 0;
 }
 
 /* Data counts before a file, as kubectl has it. */
-static int copy_pem(const struct kubeconfig *config, const struct found *from,
+static int copy_pem(const struct hami_internal_kubeconfig *config,
+                    const struct hami_internal_kubeconfig_entry *from,
                     const char *file_key, const char *data_key, char **ret_file,
                     char **ret_data)
 {
@@ -135,8 +109,9 @@ static int copy_pem(const struct kubeconfig *config, const struct found *from,
     return copy_path(config, from, file_key, ret_file);
 }
 
-static int read_bool(const struct kubeconfig *config, const struct found *from,
-                     const char *key, bool *ret)
+static int read_bool(const struct hami_internal_kubeconfig *config,
+                     const struct hami_internal_kubeconfig_entry *from, const char *key,
+                     bool *ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -151,166 +126,14 @@ static int read_bool(const struct kubeconfig *config, const struct found *from,
     if (node->kind == HAMI_INTERNAL_YAML_SCALAR && strcasecmp(node->text, "false") == 0) {
         return 0;
     }
-    return fail_at(config, from->path, node, HAMI_E_INVAL,
-                   "true or false is expected here");
-}
-
-/* ---- files ---------------------------------------------------------------------- */
-
-static int check_list(const struct kubeconfig *config, const char *path, yaml_node *list,
-                      const char *member)
-{
-    if (list == NULL) {
-        return 0;
-    }
-    if (list->kind != HAMI_INTERNAL_YAML_SEQUENCE) {
-        return fail_at(config, path, list, HAMI_E_INVAL, "a list is expected here");
-    }
-    for (const struct hami_internal_yaml_entry *entry = list->entries; entry != NULL;
-         entry = entry->next) {
-        yaml_node *name = hami_internal_yaml_member(entry->node, "name");
-        yaml_node *value = hami_internal_yaml_member(entry->node, member);
-
-        if (name == NULL || name->kind != HAMI_INTERNAL_YAML_SCALAR) {
-            return fail_at(config, path, entry->node, HAMI_E_INVAL,
-                           "an entry without a name");
-        }
-        if (value != NULL && value->kind != HAMI_INTERNAL_YAML_MAPPING) {
-            return fail_at(config, path, value, HAMI_E_INVAL,
-                           "a mapping is expected here");
-        }
-        for (const struct hami_internal_yaml_entry *other = list->entries; other != entry;
-             other = other->next) {
-            if (strcmp(hami_internal_yaml_member(other->node, "name")->text,
-                       name->text) == 0) {
-                return fail_at(config, path, name, HAMI_E_INVAL,
-                               "two entries have this name");
-            }
-        }
-    }
-    return 0;
-}
-
-static int check_file(const struct kubeconfig *config, const char *path, yaml_node *root)
-{
-    int code;
-
-    if (root == NULL) {
-        return 0;
-    }
-    if (root->kind != HAMI_INTERNAL_YAML_MAPPING) {
-        return fail_at(config, path, root, HAMI_E_INVAL,
-                       "is no kubeconfig: a mapping is expected");
-    }
-    code =
-        check_list(config, path, hami_internal_yaml_member(root, "clusters"), "cluster");
-    if (code == 0) {
-        code = check_list(config, path, hami_internal_yaml_member(root, "users"), "user");
-    }
-    if (code == 0) {
-        code = check_list(config, path, hami_internal_yaml_member(root, "contexts"),
-                          "context");
-    }
-    return code;
-}
-
-/* Reads one file of the list; one that does not exist is left out. Takes over `path`. */
-static int add_file(struct kubeconfig *config, char *path)
-{
-    struct hami_internal_yaml *yaml = NULL;
-    char *text = NULL;
-    size_t length;
-    int code;
-
-    if (path[0] == '\0' || (access(path, F_OK) != 0 && errno == ENOENT)) {
-        free(path);
-        return 0;
-    }
-    if (config->count == FILES_MAX) {
-        free(path);
-        return hami_internal_support_fail(config->reterr, HAMI_E_INVAL,
-                                          "There are more than %u kubeconfig files",
-                                          FILES_MAX);
-    }
-    config->paths[config->count] = path;
-    code = hami_internal_file_read(path, HAMI_INTERNAL_LOGIN_FILE_MAX, "kubeconfig",
-                                   &text, &length, config->reterr);
-    if (code == 0) {
-        code = hami_internal_yaml_parse(text, length, path, &yaml, config->reterr);
-    }
-    hami_internal_support_free_secret(text);
-    config->files[config->count++] = yaml;
-    return code != 0 ? code : check_file(config, path, yaml->root);
-}
-
-static int add_files(struct kubeconfig *config, const char *paths)
-{
-    int code = 0;
-
-    while (code == 0 && paths != NULL) {
-        const char *colon = strchr(paths, ':');
-        char *path =
-            colon != NULL ? strndup(paths, (size_t)(colon - paths)) : strdup(paths);
-
-        if (path == NULL) {
-            return fail_memory(config);
-        }
-        code = add_file(config, path);
-        paths = colon != NULL ? colon + 1 : NULL;
-    }
-    return code;
-}
-
-static void free_files(struct kubeconfig *config)
-{
-    for (size_t i = 0; i < config->count; i++) {
-        (void)hami_internal_yaml_free(config->files[i]);
-        free(config->paths[i]);
-    }
-}
-
-/* ---- entries -------------------------------------------------------------------- */
-
-/* The first entry of that name in any file's list. */
-static int find_entry(const struct kubeconfig *config, const char *list,
-                      const char *member, const char *name, struct found *ret)
-{
-    for (size_t i = 0; i < config->count; i++) {
-        yaml_node *entries = hami_internal_yaml_member(config->files[i]->root, list);
-
-        for (const struct hami_internal_yaml_entry *entry =
-                 entries != NULL ? entries->entries : NULL;
-             entry != NULL; entry = entry->next) {
-            if (strcmp(hami_internal_yaml_member(entry->node, "name")->text, name) == 0) {
-                ret->node = hami_internal_yaml_member(entry->node, member);
-                ret->path = config->paths[i];
-                ret->name = name;
-                return 0;
-            }
-        }
-    }
-    return hami_internal_support_fail(
-        config->reterr, HAMI_E_INVAL, "%s: there is no %s named %s%s", config->paths[0],
-        member, name, config->count > 1 ? ", nor in the files after it" : "");
-}
-
-static const char *current_context(const struct kubeconfig *config)
-{
-    for (size_t i = 0; i < config->count; i++) {
-        yaml_node *node =
-            hami_internal_yaml_member(config->files[i]->root, "current-context");
-
-        if (node != NULL && node->kind == HAMI_INTERNAL_YAML_SCALAR &&
-            node->text[0] != '\0') {
-            return node->text;
-        }
-    }
-    return NULL;
+    return hami_internal_kubeconfig_fail(config, from->path, node, HAMI_E_INVAL,
+                                         "true or false is expected here");
 }
 
 /* ---- from entries to a login ---------------------------------------------------- */
 
-static int use_proxy(const struct kubeconfig *config, const struct found *cluster,
+static int use_proxy(const struct hami_internal_kubeconfig *config,
+                     const struct hami_internal_kubeconfig_entry *cluster,
                      struct hami_internal_login *login)
 {
     static const char *const schemes[] = {"http://", "https://", "socks5h://",
@@ -331,19 +154,20 @@ static int use_proxy(const struct kubeconfig *config, const struct found *cluste
             hami_internal_support_free_secret(url);
             if (code < 0) {
                 login->proxy_url = NULL;
-                return fail_memory(config);
+                return hami_internal_kubeconfig_fail_memory(config);
             }
             return 0;
         }
     }
     hami_internal_support_free_secret(url);
-    return fail_at(config, cluster->path,
-                   hami_internal_yaml_member(cluster->node, "proxy-url"), HAMI_E_INVAL,
-                   "a proxy-url starts with http://, https:// or socks5://");
+    return hami_internal_kubeconfig_fail(
+        config, cluster->path, hami_internal_yaml_member(cluster->node, "proxy-url"),
+        HAMI_E_INVAL, "a proxy-url starts with http://, https:// or socks5://");
 }
 
 /* What is sent and checked as the server's name: a DNS name, which goes into a URL. */
-static int use_server_name(const struct kubeconfig *config, const struct found *cluster,
+static int use_server_name(const struct hami_internal_kubeconfig *config,
+                           const struct hami_internal_kubeconfig_entry *cluster,
                            struct hami_internal_login *login)
 {
     int code = copy_member(config, cluster, "tls-server-name", &login->tls_server_name);
@@ -354,14 +178,16 @@ static int use_server_name(const struct kubeconfig *config, const struct found *
          name[strspn(
              name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")] !=
              '\0')) {
-        return fail_at(config, cluster->path,
-                       hami_internal_yaml_member(cluster->node, "tls-server-name"),
-                       HAMI_E_INVAL, "is not a host name");
+        return hami_internal_kubeconfig_fail(
+            config, cluster->path,
+            hami_internal_yaml_member(cluster->node, "tls-server-name"), HAMI_E_INVAL,
+            "is not a host name");
     }
     return code;
 }
 
-static int use_cluster(const struct kubeconfig *config, const struct found *cluster,
+static int use_cluster(const struct hami_internal_kubeconfig *config,
+                       const struct hami_internal_kubeconfig_entry *cluster,
                        struct hami_internal_login *login)
 {
     yaml_node *server = hami_internal_yaml_member(cluster->node, "server");
@@ -390,7 +216,8 @@ static int use_cluster(const struct kubeconfig *config, const struct found *clus
 }
 
 /* What a user may have and we can't do. */
-static int refuse_unsupported(const struct kubeconfig *config, const struct found *user)
+static int refuse_unsupported(const struct hami_internal_kubeconfig *config,
+                              const struct hami_internal_kubeconfig_entry *user)
 {
     static const struct {
         const char *key;
@@ -425,7 +252,8 @@ static int refuse_unsupported(const struct kubeconfig *config, const struct foun
     return 0;
 }
 
-static int use_user(const struct kubeconfig *config, const struct found *user,
+static int use_user(const struct hami_internal_kubeconfig *config,
+                    const struct hami_internal_kubeconfig_entry *user,
                     struct hami_internal_login *login)
 {
     int code = refuse_unsupported(config, user);
@@ -444,16 +272,16 @@ static int use_user(const struct kubeconfig *config, const struct found *user,
     return code != 0 ? code : copy_path(config, user, "tokenFile", &login->token_file);
 }
 
-static int use_context(const struct kubeconfig *config, const char *name,
+static int use_context(const struct hami_internal_kubeconfig *config, const char *name,
                        struct hami_internal_login *login)
 {
-    struct found context = {0};
-    struct found entry = {0};
+    struct hami_internal_kubeconfig_entry context = {0};
+    struct hami_internal_kubeconfig_entry entry = {0};
     char *cluster = NULL;
     char *user = NULL;
     int code;
 
-    code = find_entry(config, "contexts", "context", name, &context);
+    code = hami_internal_kubeconfig_find(config, "contexts", "context", name, &context);
     if (code == 0) {
         code = copy_member(config, &context, "cluster", &cluster);
     }
@@ -469,13 +297,14 @@ static int use_context(const struct kubeconfig *config, const char *name,
                                           name);
     }
     if (code == 0) {
-        code = find_entry(config, "clusters", "cluster", cluster, &entry);
+        code =
+            hami_internal_kubeconfig_find(config, "clusters", "cluster", cluster, &entry);
     }
     if (code == 0) {
         code = use_cluster(config, &entry, login);
     }
     if (code == 0 && user != NULL) {
-        code = find_entry(config, "users", "user", user, &entry);
+        code = hami_internal_kubeconfig_find(config, "users", "user", user, &entry);
         if (code == 0) {
             code = use_user(config, &entry, login);
         }
@@ -493,15 +322,15 @@ int hami_internal_kubeconfig_login(const char *paths, const char *context,
                                    struct hami_internal_login *ret,
                                    struct hami_error *reterr)
 {
-    struct kubeconfig config = {.reterr = reterr};
-    int code = add_files(&config, paths);
+    struct hami_internal_kubeconfig config = {.reterr = reterr};
+    int code = hami_internal_kubeconfig_read(&config, paths);
 
     if (code == 0 && config.count == 0) {
         code = hami_internal_support_fail(
             reterr, HAMI_E_ACCESS, "None of the kubeconfig files exists: %s", paths);
     }
     if (code == 0 && context == NULL) {
-        context = current_context(&config);
+        context = hami_internal_kubeconfig_current(&config);
         if (context == NULL) {
             code = hami_internal_support_fail(
                 reterr, HAMI_E_INVAL,
@@ -512,6 +341,6 @@ int hami_internal_kubeconfig_login(const char *paths, const char *context,
     if (code == 0) {
         code = use_context(&config, context, ret);
     }
-    free_files(&config);
+    hami_internal_kubeconfig_free(&config);
     return code;
 }

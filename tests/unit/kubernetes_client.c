@@ -451,17 +451,6 @@ START_TEST(structs_of_other_versions_are_understood_or_refused)
 }
 END_TEST
 
-START_TEST(deadlines_are_made_from_now_and_never_overflow)
-{
-    uint64_t now = hami_kubernetes_now();
-
-    ck_assert_uint_ge(hami_kubernetes_in_ms(1000), now + UINT64_C(1000000000));
-    ck_assert_uint_lt(hami_kubernetes_in_ms(1000), now + UINT64_C(60000000000));
-    ck_assert_uint_eq(hami_kubernetes_in_ms(UINT64_MAX), HAMI_DEADLINE_NEVER);
-    ck_assert_uint_eq(hami_kubernetes_in_ms(UINT64_MAX / 1000000), HAMI_DEADLINE_NEVER);
-}
-END_TEST
-
 static TCase *add_case(Suite *suite, const char *name, void (*open)(void))
 {
     TCase *tcase = tcase_create(name);
@@ -493,7 +482,6 @@ int main(void)
                    a_forked_child_gets_forked_and_leaves_the_parents_connection_alone);
     tcase_add_test(tcase, wrong_requests_are_refused_before_anything_is_sent);
     tcase_add_test(tcase, structs_of_other_versions_are_understood_or_refused);
-    tcase_add_test(tcase, deadlines_are_made_from_now_and_never_overflow);
     tcase = add_case(suite, "HTTP/1.1", setup_http1);
     tcase_add_test(tcase, a_read_is_answered_with_body_status_and_the_servers_time);
     tcase_add_test(tcase, each_method_reaches_the_server_as_itself);

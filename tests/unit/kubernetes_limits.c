@@ -94,6 +94,17 @@ START_TEST(a_deadline_that_has_passed_sends_nothing)
 }
 END_TEST
 
+START_TEST(deadlines_are_made_from_now_and_never_overflow)
+{
+    uint64_t now = hami_kubernetes_now();
+
+    ck_assert_uint_ge(hami_kubernetes_in_ms(1000), now + UINT64_C(1000000000));
+    ck_assert_uint_lt(hami_kubernetes_in_ms(1000), now + UINT64_C(60000000000));
+    ck_assert_uint_eq(hami_kubernetes_in_ms(UINT64_MAX), HAMI_DEADLINE_NEVER);
+    ck_assert_uint_eq(hami_kubernetes_in_ms(UINT64_MAX / 1000000), HAMI_DEADLINE_NEVER);
+}
+END_TEST
+
 START_TEST(the_config_gives_the_deadline_of_a_request_without_one)
 {
     hami_kubernetes *client = NULL;
@@ -440,6 +451,7 @@ int main(void)
         tcase,
         a_request_that_finds_no_place_was_surely_not_sent_and_says_how_long_it_waited);
     tcase_add_test(tcase, a_deadline_that_has_passed_sends_nothing);
+    tcase_add_test(tcase, deadlines_are_made_from_now_and_never_overflow);
     tcase_add_test(tcase, the_config_gives_the_deadline_of_a_request_without_one);
     tcase_add_test(tcase, requests_that_wait_for_a_place_go_out_in_order);
     tcase_add_test(tcase, no_more_than_ten_thousand_may_wait);
