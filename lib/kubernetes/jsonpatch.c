@@ -92,8 +92,8 @@ static int change(json_t *operations, const struct hami_transport_edit *edit)
                          value);
 }
 
-static int patch_by_key(json_t *operations, const struct hami_transport_edit *edits,
-                        size_t count)
+static int test_keys(json_t *operations, const struct hami_transport_edit *edits,
+                     size_t count)
 {
     int code = 0;
     for (size_t i = 0; i < count && code == 0; i++) {
@@ -106,12 +106,31 @@ static int patch_by_key(json_t *operations, const struct hami_transport_edit *ed
             code = hami_internal_jsonpatch_test(operations, path, edits[i].expect);
         }
     }
+    return code;
+}
+
+static int change_keys(json_t *operations, const struct hami_transport_edit *edits,
+                       size_t count)
+{
+    int code = 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         if (edits[i].action == HAMI_EDIT_PUT) {
             code = change(operations, &edits[i]);
         }
     }
     return code;
+}
+
+static int patch_keys(json_t *operations, const struct hami_transport_edit *edits,
+                      size_t count, enum hami_internal_jsonpatch_form form)
+{
+    int code = 0;
+    if (form == HAMI_INTERNAL_JSONPATCH_BY_KEY) {
+        code = test_keys(operations, edits, count);
+    } else if (json_array_size(operations) == 0) {
+        return HAMI_E_PROTO;
+    }
+    return code < 0 ? code : change_keys(operations, edits, count);
 }
 
 static int patch_new_map(json_t *operations, const struct hami_transport_edit *edits,
@@ -205,6 +224,17 @@ int hami_internal_jsonpatch_dump(const json_t *operations, char **ret)
     return 0;
 }
 
+bool hami_internal_jsonpatch_is_odd(const struct hami_transport_edit *edits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (edits[i].action != HAMI_EDIT_READ && edits[i].expect != NULL &&
+            strpbrk(edits[i].expect, "\b\f") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edits,
                                           size_t count)
 {
@@ -227,9 +257,9 @@ int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_
                                             version);
     }
     if (code == 0) {
-        code = form == HAMI_INTERNAL_JSONPATCH_BY_KEY
-                   ? patch_by_key(operations, edits, count)
-                   : patch_new_map(operations, edits, count);
+        code = form == HAMI_INTERNAL_JSONPATCH_NEW_MAP
+                   ? patch_new_map(operations, edits, count)
+                   : patch_keys(operations, edits, count, form);
     }
     if (code == 0) {
         code = hami_internal_jsonpatch_dump(operations, ret);

@@ -24,7 +24,9 @@
  * none. */
 enum hami_internal_jsonpatch_form {
     HAMI_INTERNAL_JSONPATCH_BY_KEY = 0,
-    HAMI_INTERNAL_JSONPATCH_NEW_MAP
+    HAMI_INTERNAL_JSONPATCH_NEW_MAP,
+    HAMI_INTERNAL_JSONPATCH_BY_VERSION /* by key, but the version's test is the only one
+                                        */
 };
 
 /* Writes "/metadata/annotations/KEY", KEY escaped. Returns 0, or LIMIT (longer than
@@ -44,9 +46,13 @@ int hami_internal_jsonpatch_dump(const json_t *operations, char **ret);
 bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edits,
                                           size_t count);
 
+/* True if a text is expected that some servers would not find equal to itself. */
+bool hami_internal_jsonpatch_is_odd(const struct hami_transport_edit *edits,
+                                    size_t count);
+
 /*
  * Writes the patch of a call's edits.
- * @version  resourceVersion that must stand, or NULL
+ * @version  resourceVersion that must stand, or NULL; required by BY_VERSION
  * @ret      new; free()
  * Returns   0, or NOMEM, PROTO (a text is not UTF-8), LIMIT (a key is too long)
  */

@@ -4,11 +4,12 @@
  * Reads and writes a node's annotations: GET, or one guarded JSON Patch, metadata-only
  * answers.
  *
- * Happy path: one request, 200, values from the answer. A definite 422 to edits that
- * expect nothing to be there may mean that the node has no annotations map: then one read
- * tells, and either the patch is sent once more in the form that adds the map, or the
- * values seen go with HELD. Anything that is not definite ends the call at once;
- * resolving doubt is the manager's.
+ * Happy path: one request, 200, values from the answer. A definite 422 may mean two other
+ * things than "an expectation failed": the node has no annotations map (where nothing is
+ * expected to be there), or the server writes an expected text in another way than we do
+ * (jsonpatch.h). Then one read tells, and either the patch is sent once more in the form
+ * that fits, or the values seen go with HELD. Anything that is not definite ends the call
+ * at once; resolving doubt is the manager's.
  */
 #include "node_annotation.h"
 
@@ -129,13 +130,14 @@ static void node_read(struct hami_internal_annotation_operation *operation,
 static void node_written(struct hami_internal_annotation_operation *operation,
                          const struct hami_kubernetes_answer *answer);
 
-static int send_patch(struct hami_internal_annotation_operation *operation)
+static int send_patch(struct hami_internal_annotation_operation *operation,
+                      const char *version)
 {
     char *body = NULL;
     size_t count;
     const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
-    int code = hami_internal_jsonpatch_edits(
-        edits, count, hami_call_version(operation->call), operation->form, &body);
+    int code =
+        hami_internal_jsonpatch_edits(edits, count, version, operation->form, &body);
     if (code == 0) {
         code = hami_internal_annotation_send(
             operation, body, HAMI_INTERNAL_OBJECT_METADATA_ONLY, false, node_written);
@@ -144,7 +146,47 @@ static int send_patch(struct hami_internal_annotation_operation *operation)
     return code;
 }
 
-/* After a refused patch: is there a map at all? */
+static bool is_as_expected(const struct hami_transport_edit *edits, size_t count,
+                           const json_t *node)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *value = hami_internal_object_annotation(node, edits[i].key);
+        if (edits[i].action != HAMI_EDIT_READ &&
+            (value == NULL || edits[i].expect == NULL
+                 ? value != edits[i].expect
+                 : strcmp(value, edits[i].expect) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * A patch was refused and this is the node: another form may do. Returns 0 if that was
+ * sent, HELD if there is none, or a code of sending.
+ */
+static int send_other_form(struct hami_internal_annotation_operation *operation,
+                           const json_t *node)
+{
+    size_t count;
+    const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
+    const char *wanted = hami_call_version(operation->call);
+    const char *version = hami_internal_object_metadata(node, "resourceVersion");
+    if (version == NULL || (wanted != NULL && strcmp(wanted, version) != 0) ||
+        !is_as_expected(edits, count, node)) {
+        return HAMI_E_HELD;
+    }
+    if (!hami_internal_object_has_annotations(node)) {
+        operation->form = HAMI_INTERNAL_JSONPATCH_NEW_MAP;
+        return send_patch(operation, wanted);
+    }
+    if (hami_internal_jsonpatch_is_odd(edits, count)) {
+        operation->form = HAMI_INTERNAL_JSONPATCH_BY_VERSION;
+        return send_patch(operation, version);
+    }
+    return HAMI_E_HELD;
+}
+
 static void node_looked_at(struct hami_internal_annotation_operation *operation,
                            const struct hami_kubernetes_answer *answer)
 {
@@ -157,14 +199,7 @@ static void node_looked_at(struct hami_internal_annotation_operation *operation,
              answer);
         return;
     }
-    const char *wanted = hami_call_version(operation->call);
-    const char *version = hami_internal_object_metadata(node, "resourceVersion");
-    bool moved_on = wanted != NULL && (version == NULL || strcmp(wanted, version) != 0);
-    code = HAMI_E_HELD;
-    if (!moved_on && !hami_internal_object_has_annotations(node)) {
-        operation->form = HAMI_INTERNAL_JSONPATCH_NEW_MAP;
-        code = send_patch(operation);
-    }
+    code = send_other_form(operation, node);
     if (code == HAMI_E_HELD) {
         finish_with(operation, HAMI_E_HELD, node, answer);
     } else if (code < 0) {
@@ -173,20 +208,21 @@ static void node_looked_at(struct hami_internal_annotation_operation *operation,
     json_decref(node);
 }
 
-static bool may_lack_map(struct hami_internal_annotation_operation *operation,
-                         const struct hami_kubernetes_answer *answer)
+static bool may_need_other_form(struct hami_internal_annotation_operation *operation,
+                                const struct hami_kubernetes_answer *answer)
 {
     size_t count;
     const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
     return answer->status == 422 && operation->form == HAMI_INTERNAL_JSONPATCH_BY_KEY &&
-           hami_internal_jsonpatch_fits_new_map(edits, count);
+           (hami_internal_jsonpatch_fits_new_map(edits, count) ||
+            hami_internal_jsonpatch_is_odd(edits, count));
 }
 
 static void node_written(struct hami_internal_annotation_operation *operation,
                          const struct hami_kubernetes_answer *answer)
 {
     int code = judge_write(answer);
-    if (code == HAMI_E_HELD && may_lack_map(operation, answer)) {
+    if (code == HAMI_E_HELD && may_need_other_form(operation, answer)) {
         code = hami_internal_annotation_send(
             operation, NULL, HAMI_INTERNAL_OBJECT_METADATA_ONLY, false, node_looked_at);
         if (code < 0) {
@@ -222,7 +258,7 @@ int hami_internal_annotation_submit(struct hami_transport *transport, hami_call 
         return 0;
     }
     int code = hami_call_is_write(call)
-                   ? send_patch(operation)
+                   ? send_patch(operation, hami_call_version(call))
                    : hami_internal_annotation_send(operation, NULL,
                                                    HAMI_INTERNAL_OBJECT_METADATA_ONLY,
                                                    false, node_read);

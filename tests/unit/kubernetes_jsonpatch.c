@@ -187,6 +187,27 @@ START_TEST(a_text_that_is_not_utf8_is_refused)
 }
 END_TEST
 
+START_TEST(a_version_can_stand_in_for_texts_that_servers_write_differently)
+{
+    const struct hami_transport_edit edits[] = {{HAMI_EDIT_PUT, LOCK, "a\bc", "x"},
+                                                {HAMI_EDIT_PUT, LEASE, NULL, "y"}};
+    const struct hami_transport_edit plain[] = {{HAMI_EDIT_PUT, LOCK, "a\nc", "x\f"},
+                                                {HAMI_EDIT_READ, LEASE, "\b", "y"}};
+    char *text = NULL;
+    ck_assert(hami_internal_jsonpatch_is_odd(edits, 2));
+    ck_assert(!hami_internal_jsonpatch_is_odd(plain, 2));
+    expect_patch(
+        edits, 2, "9", HAMI_INTERNAL_JSONPATCH_BY_VERSION,
+        "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"9\"},"
+        "{\"op\":\"replace\"," LOCK_PATH ",\"value\":\"x\"},"
+        "{\"op\":\"add\"," LEASE_PATH ",\"value\":\"y\"}]");
+    /* Without a version there would be no test at all. */
+    ck_assert_int_eq(hami_internal_jsonpatch_edits(
+                         edits, 2, NULL, HAMI_INTERNAL_JSONPATCH_BY_VERSION, &text),
+                     HAMI_E_PROTO);
+}
+END_TEST
+
 START_TEST(a_revocation_tests_uid_and_that_the_pod_is_not_bound)
 {
     char *text = NULL;
@@ -254,6 +275,8 @@ int main(void)
     tcase_add_test(cases, the_map_form_fits_only_where_nothing_is_expected);
     tcase_add_test(cases, a_text_that_is_not_utf8_is_refused);
     tcase_add_test(cases, texts_are_escaped_as_the_server_escapes_its_own);
+    tcase_add_test(cases,
+                   a_version_can_stand_in_for_texts_that_servers_write_differently);
     tcase_add_test(cases, a_revocation_tests_uid_and_that_the_pod_is_not_bound);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

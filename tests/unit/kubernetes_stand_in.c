@@ -133,10 +133,9 @@ void call_edit(struct hami_call *call, enum hami_edit_action action, const char 
         (struct hami_transport_edit){action, key, expect, value};
 }
 
-int call_wait(struct hami_call *call)
+int call_wait_for(struct hami_call *call, uint64_t ms)
 {
-    uint64_t left = hami_call_remaining(call) / 1000000;
-    struct timespec until = in_ms(left + 3000);
+    struct timespec until = in_ms(ms);
     int late = 0;
     pthread_mutex_lock(&call->mutex);
     while (call->done == 0 && late == 0) {
@@ -146,6 +145,11 @@ int call_wait(struct hami_call *call)
     pthread_mutex_unlock(&call->mutex);
     ck_assert_msg(done == 1, "the call was completed %u times", done);
     return call->code;
+}
+
+int call_wait(struct hami_call *call)
+{
+    return call_wait_for(call, hami_call_remaining(call) / 1000000 + 3000);
 }
 
 int call_submit(struct world *world, struct hami_call *call)

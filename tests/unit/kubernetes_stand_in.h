@@ -84,6 +84,8 @@ void call_edit(struct hami_call *call, enum hami_edit_action action, const char 
                const char *expect, const char *value);
 /* Waits for the end; fails the test if it does not come soon after the deadline. */
 int call_wait(struct hami_call *call);
+/* The same, whatever the deadline. */
+int call_wait_for(struct hami_call *call, uint64_t ms);
 /* submit and wait; a refusal by submit itself is returned as it is. */
 int call_submit(struct world *world, struct hami_call *call);
 int call_inspect(struct world *world, struct hami_call *call);
