@@ -28,7 +28,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 /* An owner is asked about while somebody waits behind it: first after, then each. */
-#define HAMI_INTERNAL_ASK_FIRST_NS (250 * NS_PER_MS)
+#define HAMI_INTERNAL_ASK_FIRST_NS NS_PER_S
 #define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S
 /* Facts about an asker older than this are read again before its lock is written. */
 #define HAMI_INTERNAL_ASKER_AGE_NS (2 * NS_PER_S)
