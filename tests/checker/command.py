@@ -34,6 +34,8 @@ def parser():
                         help="compare the order of creation with the order of Bindings")
     result.add_argument("--prefix", default="hamid",
                         help="whose calls are counted: users or agents that begin so")
+    result.add_argument("--pods", default="", metavar="PREFIX",
+                        help="the burst is the pods whose names begin so (default: all)")
     result.add_argument("--lock-key", action="append",
                         help="lock annotation (default: HAMi's and Cambricon's)")
     return result
@@ -58,7 +60,7 @@ def main(arguments=None):
     asked = parser().parse_args(arguments)
     options = figures.Options(
         prefix=asked.prefix, allocate_ms=asked.allocate_ms, ordered=asked.fifo,
-        lock_keys=tuple(asked.lock_key or locks.DEFAULT_KEYS))
+        pod_prefix=asked.pods, lock_keys=tuple(asked.lock_key or locks.DEFAULT_KEYS))
     try:
         report = figures.Report(events.read(read_lines(asked.log)), options)
     except (OSError, events.UnreadableLog) as error:

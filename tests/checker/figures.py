@@ -16,6 +16,7 @@ class Options:
     lock_keys: tuple = locks.DEFAULT_KEYS
     allocate_ms: float | None = None
     ordered: bool = False
+    pod_prefix: str = ""
 
 
 class Report:
@@ -30,14 +31,12 @@ class Report:
     @property
     def created(self):
         """The pods of the burst: those whose creation is in the log."""
-        return [pod for pod in self.pods.all if pod.created is not None]
+        return [pod for pod in self.pods.all if pod.created is not None
+                and pod.name.startswith(self.options.pod_prefix)]
 
     def by_node(self):
-        nodes = {}
-        for pod in self.created:
-            if pod.bound is not None:
-                nodes.setdefault(pod.node, []).append(pod)
-        return nodes
+        """The burst's bound pods, node by node."""
+        return _by_node(self.created)
 
     def begin(self):
         """Moment at which the first pod was sent."""
@@ -55,6 +54,14 @@ class Report:
                 if not new.lock:
                     end = max(end, new.event.finished)
         return end
+
+
+def _by_node(found):
+    nodes = {}
+    for pod in found:
+        if pod.bound is not None:
+            nodes.setdefault(pod.node, []).append(pod)
+    return nodes
 
 
 def figures(report):
@@ -132,9 +139,10 @@ def _double_holds(report):
 
     A window goes from the answer of the Binding to the success of the last Allocate. A pod
     that got the lock while its owner needed it counts too, unless it is counted already.
+    Pods outside the burst count as well: the lock is for all of them.
     """
     entrants = set()
-    for found in report.by_node().values():
+    for found in _by_node(report.pods.all).values():
         in_order = sorted(found, key=lambda pod: _order(pod.bound))
         for index, later in enumerate(in_order):
             if any(earlier.is_waiting_at(later.bound) for earlier in in_order[:index]):

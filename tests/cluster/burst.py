@@ -21,6 +21,7 @@ RESOURCE = "nvidia.com/gpu"
 PHASE = "hami.io/bind-phase"
 LOCK = "hami.io/mutex.lock"
 PODS = 40
+BURST = "burst"
 ALLOCATE_MS = 20
 PATIENCE = 180.0
 WRITER_PERIOD = 0.02
@@ -98,14 +99,19 @@ class Burst:
         self.plane.start_scheduler([manifests.extender(url, RESOURCE, timeout=self.patience)])
         self.say("kube-scheduler, hamid and the simulated kubelet are ready")
         with Writers(self.plane, NODE) as self.writers:
-            self._create()
-            self._wait()
+            # The first take on a node without a lease tests its resourceVersion, which the
+            # writers change all the time. What is measured is what comes after.
+            self._create("first", 1)
+            self._wait("first", 1)
+            self._create(BURST, self.pods)
+            self._wait(BURST, self.pods)
         return self.report()
 
     def report(self):
         with open(self.plane.audit_log, encoding="utf-8") as file:
             found = events.read(file)
-        return figures.Report(found, figures.Options(allocate_ms=self.allocate_ms))
+        return figures.Report(found, figures.Options(
+            allocate_ms=self.allocate_ms, pod_prefix=BURST))
 
     def _start_binder(self):
         """Starts hamid on free ports; answers the URL that kube-scheduler is to call."""
@@ -134,7 +140,7 @@ class Burst:
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
             f"--socket={agent_socket}", f"--allocate-ms={int(self.allocate_ms)}"])
 
-    def _create(self):
+    def _create(self, name, count):
         """All pods at once; kube-scheduler sees them as fast as the server takes them."""
         local = threading.local()
 
@@ -142,34 +148,34 @@ class Burst:
             local.client = getattr(local, "client", None) or self.plane.client()
             devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
             local.client.need("POST", "/api/v1/namespaces/default/pods", manifests.pod(
-                f"burst-{index:04d}", RESOURCE, {
+                f"{name}-{index:04d}", RESOURCE, {
                     "hami.io/vgpu-node": NODE,
                     "hami.io/vgpu-time": str(int(time.time())),
                     "hami.io/vgpu-devices-to-allocate": devices,
                     "hami.io/vgpu-devices-allocated": devices}))
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(create, range(self.pods)))
-        self.say(f"created {self.pods} pods")
+            list(pool.map(create, range(count)))
+        self.say(f"created {count} pods" if count > 1 else "created a first pod")
 
-    def _wait(self):
+    def _wait(self, name, count):
         """Until each pod is served and the lock is gone, or until patience ends."""
         deadline = time.monotonic() + PATIENCE
         last = -1
         while time.monotonic() < deadline:
-            served, bound = self._count()
+            served, bound = self._count(name)
             if served != last:
                 self.say(f"{bound} bound, {served} allocated")
                 last = served
-            if served == self.pods and not self._lock():
+            if served == count and not self._lock():
                 return
             self._fail_early()
             time.sleep(0.2)
         self.say(f"gave up after {PATIENCE:.0f} s; the lock is {self._lock() or 'free'}")
 
-    def _count(self):
+    def _count(self, name):
         items = self.admin.need("GET", "/api/v1/namespaces/default/pods").body["items"]
-        burst = [pod for pod in items if pod["metadata"]["name"].startswith("burst-")]
+        burst = [pod for pod in items if pod["metadata"]["name"].startswith(name)]
         return (sum((pod["metadata"].get("annotations") or {}).get(PHASE) == "success"
                     for pod in burst),
                 sum(bool(pod["spec"].get("nodeName")) for pod in burst))

@@ -41,6 +41,24 @@ class GoodBurst(unittest.TestCase):
         self.assertEqual(values["makespan_over_serial"],
                          round(values["makespan_seconds"] / 0.03, 3))
 
+    def test_a_burst_can_be_told_from_the_pods_before_it_by_its_names(self):
+        log = HandmadeLog()
+        log.create(0, "warm-0")
+        log.serve(10, "warm-0", 1)
+        log.create(1000, "pod-0")
+        log.serve(1010, "pod-0", 2)
+        values = log.figures(pod_prefix="pod-")
+        self.assertEqual((values["pods"], values["api_writes_per_pod"]), (1, 4))
+        self.assertEqual(values["makespan_seconds"], 0.026)
+
+    def test_a_pod_outside_the_burst_can_still_be_held_twice(self):
+        log = HandmadeLog()
+        log.create(0, "warm-0")
+        log.create(1, "pod-0")
+        log.bind(10, "warm-0")
+        log.bind(20, "pod-0")
+        self.assertEqual(log.figures(pod_prefix="pod-")["double_holds"], 1)
+
     def test_what_was_not_asked_is_not_answered(self):
         values = good_burst(1).figures()
         self.assertIsNone(values["fifo_violations"])
