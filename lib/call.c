@@ -166,23 +166,26 @@ static int reserve_values(hami_call *call, size_t count)
     return 0;
 }
 
-/* Without the values the answer is as good as HELD without values: a read follows. */
-static void keep_values(hami_call *call, const struct hami_transport_result *result)
+/* Returns 0, also without values; or HAMI_E_NOMEM. */
+static int keep_values(hami_call *call, const struct hami_transport_result *result)
 {
     struct hami_internal_answer *answer = &call->answer;
 
-    if (!result->values || result->value_count != call->edit_count ||
-        reserve_values(call, result->value_count) < 0) {
-        return;
+    if (!result->values || result->value_count != call->edit_count) {
+        return 0;
+    }
+    if (reserve_values(call, result->value_count) < 0) {
+        return HAMI_E_NOMEM;
     }
     for (size_t i = 0; i < result->value_count; i++) {
         if (hami_internal_call_keep(call->allocator, &answer->texts[i], result->values[i],
                                     &answer->values[i]) < 0) {
-            return;
+            return HAMI_E_NOMEM;
         }
     }
     answer->value_count = result->value_count;
     answer->has_values = true;
+    return 0;
 }
 
 static void keep_text(char *buffer, size_t size, const char *text)
@@ -219,7 +222,10 @@ void hami_call_done(hami_call *call, const struct hami_transport_result *result)
         known = (struct hami_transport_result){.code = HAMI_E_PROTO};
     }
     call->answer.code = known_code(known.code);
-    keep_values(call, &known);
+    /* A write that went well is known without its values; a read is nothing without them. */
+    if (keep_values(call, &known) < 0 && call->answer.code == 0 && !hami_call_is_write(call)) {
+        call->answer.code = HAMI_E_NOMEM;
+    }
     /* A version that does not fit is as good as none: it can't be tested. */
     if (known.version && strlen(known.version) < sizeof(call->answer.version)) {
         keep_text(call->answer.version, sizeof(call->answer.version), known.version);
@@ -243,9 +249,14 @@ void hami_call_done_owner(hami_call *call, int code, const struct hami_owner_fac
                                              offsetof(struct hami_owner_facts, uid)) ==
             0) {
             call->answer.facts = hami_internal_call_copy_facts(call->allocator, &known);
+            /* A revocation may be written all the same. */
+            call->answer.code = call->answer.facts          ? code
+                                : hami_call_revocation(call) ? HAMI_E_IN_DOUBT
+                                                             : HAMI_E_NOMEM;
+        } else {
+            call->answer.code = HAMI_E_PROTO;
         }
-    }
-    if (!call->answer.facts && (code == 0 || code == HAMI_E_HELD)) {
+    } else if (code == 0 || code == HAMI_E_HELD) {
         call->answer.code = HAMI_E_PROTO;
     }
     keep_text(call->answer.text, sizeof(call->answer.text), text);
