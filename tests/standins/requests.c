@@ -135,14 +135,21 @@ static int set_api_options(struct box *box, const char *path)
     return code == CURLE_OK ? 0 : -1;
 }
 
-static int set_binder_options(struct box *box, const char *url)
+static int set_binder_options(struct box *box, const struct request *request)
 {
-    if (curl_easy_setopt(box->handle, CURLOPT_URL, url) != CURLE_OK) {
+    bool is_binder = request->unix_socket == NULL;
+    if (curl_easy_setopt(box->handle, CURLOPT_URL, request->url) != CURLE_OK) {
         return -1;
     }
     curl_easy_setopt(box->handle, CURLOPT_PROXY, "");
     curl_easy_setopt(box->handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(box->handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    /* A bind call has a connection of its own, as nearly all of kube-scheduler's are in a
+     * burst: of two calls that arrive while the binder is busy, the one on a connection
+     * that it knows already could be read first, and the order of sending would be lost.
+     */
+    curl_easy_setopt(box->handle, CURLOPT_FRESH_CONNECT, is_binder ? 1L : 0L);
+    curl_easy_setopt(box->handle, CURLOPT_FORBID_REUSE, is_binder ? 1L : 0L);
     /* No pause before a body: kube-scheduler's client doesn't make one either. */
     return add_header(box, "Expect:");
 }
@@ -152,7 +159,7 @@ static int set_options(struct box *box, const struct request *request)
     char header[128];
     CURL *handle = box->handle;
     int code = request->url[0] == '/' ? set_api_options(box, request->url)
-                                      : set_binder_options(box, request->url);
+                                      : set_binder_options(box, request);
     if (code < 0) {
         return -1;
     }
