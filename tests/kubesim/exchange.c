@@ -31,10 +31,27 @@ struct sim_exchange *sim_exchange_new(struct kubesim *server,
     return exchange;
 }
 
+void sim_text_clean(char *text)
+{
+    json_t *probe = json_string(text);
+    if (probe == NULL) {
+        for (; *text != '\0'; text++) {
+            if ((unsigned char)*text >= 0x80) {
+                *text = '?';
+            }
+        }
+    }
+    json_decref(probe);
+}
+
 static void replace_text(char **field, const char *value)
 {
     free(*field);
     *field = strdup(value);
+    if (*field == NULL) {
+        abort();
+    }
+    sim_text_clean(*field);
 }
 
 bool sim_exchange_add_header(struct sim_exchange *exchange, const char *name,
@@ -184,7 +201,10 @@ void sim_answer_copy(struct sim_exchange *exchange, int code, const char *text)
 
 void sim_answer_json(struct sim_exchange *exchange, int code, json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT);
+    char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (text == NULL) {
+        abort(); /* every text in it was cleaned */
+    }
     sim_answer_copy(exchange, code, text);
     free(text);
     json_decref(value);
@@ -256,6 +276,7 @@ char *sim_url_decode(const char *text, size_t length, bool in_query)
         }
     }
     out[used] = '\0';
+    sim_text_clean(out);
     return out;
 }
 

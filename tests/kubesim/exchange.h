@@ -137,6 +137,9 @@ const char *sim_reason_phrase(int code);
 /* A parameter of the query, decoded, new; NULL when absent. */
 char *sim_query_get(const struct sim_exchange *exchange, const char *name);
 bool sim_query_flag(const struct sim_exchange *exchange, const char *name);
+/* Put "?" for what can't stand in a JSON string: bytes beyond ASCII, when TEXT is not
+ * UTF-8 as a whole. */
+void sim_text_clean(char *text);
 /* Percent-decode LENGTH bytes; new. Plus is a blank where IN_QUERY. */
 char *sim_url_decode(const char *text, size_t length, bool in_query);
 

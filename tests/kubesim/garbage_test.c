@@ -138,6 +138,33 @@ START_TEST(endless_lines_and_headers_are_refused)
 }
 END_TEST
 
+START_TEST(text_that_is_no_utf8_is_answered_and_logged)
+{
+    static const char text[] =
+        "GET /api/v1/nodes/%ff%fe HTTP/1.1\r\nAuthorization: Bearer admin\r\n\r\n"
+        "GET /kubesim/\xff HTTP/1.1\r\nAuthorization: Bearer admin\r\n"
+        "User-Agent: \xc3\r\n\r\n"
+        "GET /api/v1/nodes?fieldSelector=%c3=1 HTTP/1.1\r\nAuthorization: Bearer "
+        "admin\r\n"
+        "Connection: close\r\n\r\n";
+    char answer[8192], body[1024] = "{\"metadata\":{\"labels\":{\"a\":\"x";
+    speak("\x08http/1.1", text, sizeof(text) - 1, answer, sizeof(answer));
+    ck_assert_ptr_nonnull(strstr(answer, "HTTP/1.1 404"));
+    ck_assert_ptr_nonnull(strstr(answer, "HTTP/1.1 400"));
+    for (int i = 0; i < 120; i++) { /* a message must not cut one of them in two */
+        strcat(body, "\xc3\xa9");
+    }
+    strcat(body, "\"}}}");
+    struct reply reply = peer_send(&peer, "PATCH", NODE, MERGE_PATCH, body, NULL);
+    ck_assert_int_eq(reply.code, 422);
+    ck_assert_ptr_nonnull(reply.json);
+    reply_clear(&reply);
+    json_t *log = kubesim_log(sim, &(struct kubesim_match){.user = "admin"});
+    ck_assert_uint_eq(json_array_size(log), 3);
+    json_decref(log);
+}
+END_TEST
+
 START_TEST(requests_may_be_pipelined_and_bodies_chunked)
 {
     static const char text[] =
@@ -201,6 +228,7 @@ int main(void)
     tcase_add_loop_test(test_case, a_malformed_http1_request_is_refused_and_closed, 0,
                         sizeof(bad_requests) / sizeof(bad_requests[0]));
     tcase_add_test(test_case, endless_lines_and_headers_are_refused);
+    tcase_add_test(test_case, text_that_is_no_utf8_is_answered_and_logged);
     tcase_add_test(test_case, requests_may_be_pipelined_and_bodies_chunked);
     tcase_add_test(test_case,
                    http2_that_is_none_is_closed_and_the_settings_are_the_servers);

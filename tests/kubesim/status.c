@@ -31,6 +31,7 @@ static char *format_text(const char *format, va_list arguments)
     if (vasprintf(&text, format, arguments) < 0) {
         abort();
     }
+    sim_text_clean(text); /* a precision may have cut a character in two */
     return text;
 }
 

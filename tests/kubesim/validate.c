@@ -70,6 +70,7 @@ static bool invalid_value(struct sim_exchange *exchange, const char *field,
 {
     char message[512];
     snprintf(message, sizeof(message), "Invalid value: \"%.200s\": %s", value, why);
+    sim_text_clean(message);
     sim_status_invalid(exchange, field, "FieldValueInvalid", message);
     return false;
 }
