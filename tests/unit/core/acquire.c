@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Acquire, hand-off, release, shares, order: the ordinary life of a lock, in virtual time. */
+/* Acquire, hand-off, release, shares, order: the ordinary life of a lock, in virtual
+ * time. */
 #include "scripted.h"
 
 #include <stdio.h>
@@ -89,7 +90,8 @@ START_TEST(waiters_are_served_in_arrival_order)
         ck_assert_int_eq(hami_lease_handoff(waits[i].lease), 0);
         scripted_advance(20);
         ck_assert(i == 39 || !waits[i + 1].ended);
-        ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
+        ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL),
+                         0);
         scripted_dispatch();
     }
     ck_assert_uint_eq(scripted_stats().grants, 40);
@@ -237,7 +239,7 @@ START_TEST(a_higher_priority_goes_first_but_passes_nobody_more_than_four_times_c
         scripted_acquire_as(&high[i], &request, 600000);
     }
     static struct scripted_wait *expected[] = {&high[0], &high[1], &high[2], &high[3],
-                                        &low,     &high[4], &high[5]};
+                                               &low,     &high[4], &high[5]};
     hami_lease *held = holder.lease;
     for (size_t i = 0; i < 7; i++) {
         static struct scripted_done done;
@@ -336,11 +338,13 @@ START_TEST(permits_are_that_many_records)
     ck_assert_int_eq(b.code, 0);
     ck_assert(!c.ended);
     ck_assert_uint_ne(hami_lease_fence(a.lease), hami_lease_fence(b.lease));
-    ck_assert_int_eq(
-        hami_memory_get(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", second, sizeof(second)), 0);
+    ck_assert_int_eq(hami_memory_get(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", second,
+                                     sizeof(second)),
+                     0);
     ck_assert_str_eq(second, "2026-01-02T03:04:05Z,default,b");
     ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", NULL), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", NULL),
+                     0);
     /* Keys beside the configured one are looked at when somebody waits. */
     scripted_advance(3000);
     ck_assert_int_eq(c.code, 0);
@@ -365,7 +369,8 @@ START_TEST(an_unbound_owner_is_inspected_before_its_lock_is_written)
     ck_assert_ptr_nonnull(view.owner_version);
     ck_assert_ptr_null(view.owner_revoked);
     struct hami_owner owner = {"default", "a", "uid-a"};
-    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &owner, "n1", view.owner_version), 0);
+    ck_assert_int_eq(
+        hami_memory_bind_owner(scripted_store, &owner, "n1", view.owner_version), 0);
     ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
 }
 END_TEST
@@ -430,24 +435,27 @@ int main(void)
     tcase_add_test(simple, a_release_leaves_only_the_memory_of_the_fence);
     tcase_add_test(simple, fences_grow_whoever_grants);
     tcase_add_test(simple, waiters_are_served_in_arrival_order);
-    tcase_add_test(simple, a_hand_off_keeps_the_slot_until_the_node_side_has_released_case_1_15);
+    tcase_add_test(simple,
+                   a_hand_off_keeps_the_slot_until_the_node_side_has_released_case_1_15);
     tcase_add_test(simple, a_release_hands_over_to_the_next_waiter_in_one_write);
     tcase_add_test(simple, the_same_owner_gets_shares_of_one_grant_case_1_21);
     tcase_add_test(simple, a_share_released_after_another_was_handed_off_keeps_the_lock);
     tcase_add_test(simple, an_owner_that_waits_behind_others_shares_its_grant_at_once);
     tcase_add_test(simple, a_waiter_that_left_gets_its_place_back);
     tcase_add_test(simple, a_kept_place_is_void_after_a_while_or_for_another_node);
-    tcase_add_test(simple,
-                   a_higher_priority_goes_first_but_passes_nobody_more_than_four_times_case_3_31);
+    tcase_add_test(
+        simple,
+        a_higher_priority_goes_first_but_passes_nobody_more_than_four_times_case_3_31);
     tcase_add_test(simple, nodes_do_not_wait_for_each_other_case_1_03);
     tcase_add_test(simple, several_keys_are_one_grant_and_one_write_or_none_case_1_23);
-    tcase_add_test(simple, a_younger_waiter_may_not_take_a_key_that_an_older_one_waits_for);
+    tcase_add_test(simple,
+                   a_younger_waiter_may_not_take_a_key_that_an_older_one_waits_for);
     suite_add_tcase(suite, simple);
     tcase_add_checked_fixture(owners, with_owners, scripted_stop);
     tcase_add_test(owners, an_unbound_owner_is_inspected_before_its_lock_is_written);
     tcase_add_loop_test(owners,
-                        an_owner_that_cannot_use_a_lock_is_refused_and_nothing_is_written, 0,
-                        sizeof(unfit) / sizeof(unfit[0]));
+                        an_owner_that_cannot_use_a_lock_is_refused_and_nothing_is_written,
+                        0, sizeof(unfit) / sizeof(unfit[0]));
     tcase_add_test(owners, a_pod_deleted_while_it_waits_leaves_the_queue_case_3_22);
     suite_add_tcase(suite, owners);
     tcase_add_test(bare, permits_are_that_many_records);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers that are late, lost, doubled or wrong; callers that leave at every moment. Whatever happens, no
- * slot and no record stays behind, and nobody's lock is covered.
+ * Answers that are late, lost, doubled or wrong; callers that leave at every moment.
+ * Whatever happens, no slot and no record stays behind, and nobody's lock is covered.
  */
 #include "scripted.h"
 
@@ -217,7 +217,8 @@ START_TEST(an_answer_that_never_comes_neither_holds_the_caller_nor_the_node_case
     scripted_advance(1000);
     ck_assert_int_eq(a.code, HAMI_E_TIMEDOUT);
     ck_assert(!b.ended);
-    /* 5 s: the call's own deadline, abort is asked for; one second later it is given up on */
+    /* 5 s: the call's own deadline, abort is asked for; one second later it is given up
+     * on */
     scripted_set_manual(false);
     scripted_advance(4500);
     ck_assert_uint_eq(scripted_aborts, 1);
@@ -307,7 +308,8 @@ START_TEST(a_conflict_with_another_owner_puts_the_waiter_back_to_the_head_case_1
     answer_first_read();
     scripted_acquire(&b, "n1", "b", 60000);
     hami_call *patch = scripted_call(SCRIPTED_WRITE);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
     scripted_answer(patch);
     scripted_answer(scripted_call(SCRIPTED_READ));
     scripted_set_manual(false);
@@ -329,12 +331,14 @@ START_TEST(foreign_heartbeats_cost_retries_but_no_failure_case_1_47)
     scripted_acquire(&a, "n1", "a", 10000);
     answer_first_read();
     for (int i = 0; i < 6; i++) {
-        /* The node's version moves between our read and our write: there is no lease yet. */
+        /* The node's version moves between our read and our write: there is no lease yet.
+         */
         while (scripted_waiting() == 0) {
             scripted_advance(10);
         }
-        ck_assert_int_eq(
-            hami_memory_put(scripted_store, "n1", "other.example/beat", i % 2 ? "x" : "y"), 0);
+        ck_assert_int_eq(hami_memory_put(scripted_store, "n1", "other.example/beat",
+                                         i % 2 ? "x" : "y"),
+                         0);
         scripted_answer(scripted_call(SCRIPTED_WRITE));
         scripted_answer(scripted_call(SCRIPTED_READ));
         scripted_dispatch();
@@ -348,7 +352,8 @@ START_TEST(foreign_heartbeats_cost_retries_but_no_failure_case_1_47)
     ck_assert_int_eq(a.code, 0);
     char beat[16];
     ck_assert_int_eq(
-        hami_memory_get(scripted_store, "n1", "other.example/beat", beat, sizeof(beat)), 0);
+        hami_memory_get(scripted_store, "n1", "other.example/beat", beat, sizeof(beat)),
+        0);
     ck_assert_str_eq(beat, "x");
     ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
 }
@@ -513,7 +518,8 @@ START_TEST(a_release_of_a_lock_that_names_another_touches_nothing_case_1_05)
     hold(&a);
     scripted_release(&done, a.lease, 1000);
     hami_call *patch = scripted_call(SCRIPTED_WRITE);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
     scripted_answer(patch);
     scripted_answer(scripted_call(SCRIPTED_READ));
     scripted_dispatch();
@@ -597,26 +603,33 @@ int main(void)
     TCase *watched = tcase_create("watched");
     TCase *unwatched = tcase_create("unwatched");
     tcase_add_checked_fixture(watched, manual, scripted_stop);
-    tcase_add_test(watched,
-                   a_wait_that_times_out_while_its_patch_is_in_flight_is_told_at_once_and_undone);
+    tcase_add_test(
+        watched,
+        a_wait_that_times_out_while_its_patch_is_in_flight_is_told_at_once_and_undone);
     tcase_add_test(watched, a_cancel_between_patch_and_answer_leaves_nothing);
     tcase_add_test(watched, an_abort_between_patch_and_answer_leaves_nothing);
-    tcase_add_test(watched, a_lost_answer_of_a_take_that_won_is_success_after_one_read_case_1_14);
-    tcase_add_test(watched, a_write_delivered_twice_whose_second_answer_refuses_is_success);
-    tcase_add_test(watched, a_take_that_never_arrived_is_sent_again_and_can_not_land_later);
-    tcase_add_test(watched, a_take_that_lands_after_nobody_wants_it_is_undone);
     tcase_add_test(watched,
-                   an_answer_that_never_comes_neither_holds_the_caller_nor_the_node_case_2_09);
+                   a_lost_answer_of_a_take_that_won_is_success_after_one_read_case_1_14);
+    tcase_add_test(watched,
+                   a_write_delivered_twice_whose_second_answer_refuses_is_success);
+    tcase_add_test(watched,
+                   a_take_that_never_arrived_is_sent_again_and_can_not_land_later);
+    tcase_add_test(watched, a_take_that_lands_after_nobody_wants_it_is_undone);
+    tcase_add_test(
+        watched,
+        an_answer_that_never_comes_neither_holds_the_caller_nor_the_node_case_2_09);
     tcase_add_test(watched, an_orphaned_call_that_is_completed_at_last_does_no_harm);
     tcase_add_test(watched, a_deadline_while_queued_frees_the_place_for_the_next);
-    tcase_add_test(watched,
-                   a_conflict_with_another_owner_puts_the_waiter_back_to_the_head_case_1_12);
+    tcase_add_test(
+        watched,
+        a_conflict_with_another_owner_puts_the_waiter_back_to_the_head_case_1_12);
     tcase_add_test(watched, foreign_heartbeats_cost_retries_but_no_failure_case_1_47);
-    tcase_add_test(watched, a_store_that_can_not_be_reached_is_tried_again_until_the_deadline);
+    tcase_add_test(watched,
+                   a_store_that_can_not_be_reached_is_tried_again_until_the_deadline);
     tcase_add_loop_test(watched, a_read_that_is_refused_ends_the_wait_with_its_code, 0,
                         sizeof(read_codes) / sizeof(read_codes[0]));
-    tcase_add_loop_test(watched, a_write_that_fails_once_ends_the_wait_or_is_tried_again, 0,
-                        sizeof(write_codes) / sizeof(write_codes[0]));
+    tcase_add_loop_test(watched, a_write_that_fails_once_ends_the_wait_or_is_tried_again,
+                        0, sizeof(write_codes) / sizeof(write_codes[0]));
     tcase_add_test(watched, a_submit_that_refuses_is_a_call_surely_not_applied);
     tcase_add_test(watched, a_release_that_never_arrived_is_sent_again);
     tcase_add_test(watched, a_release_past_its_deadline_is_in_doubt_and_goes_on_behind);
@@ -624,12 +637,15 @@ int main(void)
     tcase_add_test(watched, a_release_on_a_node_that_is_gone_says_so);
     suite_add_tcase(suite, watched);
     tcase_add_checked_fixture(unwatched, manual_unwatched, scripted_stop);
-    tcase_add_test(unwatched, a_take_that_lands_late_in_a_store_without_news_is_found_by_a_read);
+    tcase_add_test(unwatched,
+                   a_take_that_lands_late_in_a_store_without_news_is_found_by_a_read);
     tcase_add_test(unwatched, the_grant_and_the_deadline_collide_and_exactly_one_wins);
     tcase_add_test(unwatched, a_lost_answer_of_a_release_that_won_is_success);
-    tcase_add_test(unwatched, a_release_of_a_lock_that_names_another_touches_nothing_case_1_05);
+    tcase_add_test(unwatched,
+                   a_release_of_a_lock_that_names_another_touches_nothing_case_1_05);
     tcase_add_test(unwatched, a_release_of_a_lock_that_is_gone_touches_nothing);
-    tcase_add_test(unwatched, a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock);
+    tcase_add_test(unwatched,
+                   a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock);
     suite_add_tcase(suite, unwatched);
     return scripted_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A manager's life: news, loss, checks, shutdown, free, bad arguments, forks, callbacks that call back,
- * memory that runs out. In virtual time where time matters.
+ * A manager's life: news, loss, checks, shutdown, free, bad arguments, forks, callbacks
+ * that call back, memory that runs out. In virtual time where time matters.
  */
 #include "scripted.h"
 
@@ -27,7 +27,8 @@ START_TEST(a_holder_whose_lock_is_overwritten_is_told_once)
     static struct scripted_done done;
 
     scripted_acquire(&a, "n1", "a", 1000);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
     scripted_dispatch();
     ck_assert_uint_eq(scripted_lost, 1);
     ck_assert_uint_eq(scripted_stats().lost, 1);
@@ -49,7 +50,8 @@ START_TEST(a_lease_that_vanishes_does_no_harm)
     scripted_acquire(&a, "n1", "a", 1000);
     ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
     scripted_acquire(&b, "n1", "b", 900000);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, NULL), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, NULL),
+                     0);
     scripted_advance(5000);
     ck_assert(!b.ended);
     ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
@@ -66,13 +68,13 @@ START_TEST(an_orderly_release_before_the_hand_off_is_no_loss)
 
     scripted_acquire(&a, "n1", "a", 1000);
     scripted_acquire(&b, "n1", "b", 10000);
-    ck_assert_int_eq(hami_lease_memory_format(hami_lease_fence(a.lease), memory, sizeof(memory)),
-                     0);
+    ck_assert_int_eq(
+        hami_lease_memory_format(hami_lease_fence(a.lease), memory, sizeof(memory)), 0);
     struct hami_transport_edit edits[] = {
         {HAMI_EDIT_PUT, HAMI_NODELOCK_KEY, scripted_lock_value("n1"), NULL},
         {HAMI_EDIT_PUT, HAMI_NODELOCK_LEASE_KEY, scripted_lease_value("n1"), memory}};
-    ck_assert_int_eq(hami_transport_call(hami_memory_transport(scripted_store), "n1", edits, 2,
-                                         NULL, 1000, NULL, NULL),
+    ck_assert_int_eq(hami_transport_call(hami_memory_transport(scripted_store), "n1",
+                                         edits, 2, NULL, 1000, NULL, NULL),
                      0);
     scripted_dispatch();
     ck_assert_uint_eq(scripted_lost, 0);
@@ -193,7 +195,8 @@ START_TEST(a_shutdown_tells_waiters_and_undoes_what_is_in_flight)
     scripted_acquire(&flying, "n2", "flying", 60000);
     hami_call *patch = scripted_call(SCRIPTED_WRITE);
     scripted_set_manual(false);
-    ck_assert_int_eq(hami_nodelock_shutdown(scripted_lock, scripted_now_ns), HAMI_E_TIMEDOUT);
+    ck_assert_int_eq(hami_nodelock_shutdown(scripted_lock, scripted_now_ns),
+                     HAMI_E_TIMEDOUT);
     scripted_dispatch();
     ck_assert_int_eq(queued.code, HAMI_E_CLOSED);
     ck_assert_int_eq(flying.code, HAMI_E_CLOSED);
@@ -229,7 +232,8 @@ START_TEST(a_lease_outlives_its_manager_and_counts_as_handed_off)
     ck_assert_int_eq(hami_lease_check(a.lease, HAMI_DEADLINE_NEVER, NULL), HAMI_E_CLOSED);
     ck_assert_int_eq(hami_lease_check_start(a.lease, 0, (hami_done_fn)abort, NULL),
                      HAMI_E_CLOSED);
-    ck_assert_int_eq(hami_lease_release(a.lease, HAMI_DEADLINE_NEVER, NULL), HAMI_E_CLOSED);
+    ck_assert_int_eq(hami_lease_release(a.lease, HAMI_DEADLINE_NEVER, NULL),
+                     HAMI_E_CLOSED);
     ck_assert_int_eq(hami_lease_handoff(b.lease), HAMI_E_CLOSED);
     ck_assert_int_eq(hami_lease_release_start(c.lease, 0, NULL, NULL), HAMI_E_CLOSED);
     ck_assert_str_ne(scripted_lock_value("n1"), "");
@@ -244,7 +248,8 @@ END_TEST
 static struct scripted_wait inner;
 static int inner_codes[6];
 
-static void call_back_in(void *data, int code, hami_lease *lease, const struct hami_error *error)
+static void call_back_in(void *data, int code, hami_lease *lease,
+                         const struct hami_error *error)
 {
     struct hami_nodelock_request request;
     hami_lease *blocked = NULL;
@@ -269,7 +274,8 @@ START_TEST(a_callback_may_call_what_does_not_block_and_is_told_off_for_what_does
     scripted_request(&request, "n1", "outer");
     request.deadline_ns = scripted_now_ns + 1000 * MS;
     ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, &request, call_back_in, NULL, NULL), 0);
+        hami_nodelock_acquire_start(scripted_lock, &request, call_back_in, NULL, NULL),
+        0);
     scripted_dispatch();
     for (int i = 0; i < 5; i++) {
         ck_assert_msg(inner_codes[i] == HAMI_E_INVAL, "call %d", i);
@@ -297,7 +303,8 @@ static const struct {
     {"a name with a quote", {.node = "n1", .owner = {"ns", "a\"", "u"}}},
     {"an empty uid", {.node = "n1", .owner = {"ns", "a", ""}}},
     {"a uid with a backslash", {.node = "n1", .owner = {"ns", "a", "u\\"}}},
-    {"keys counted but not given", {.node = "n1", .owner = {"ns", "a", "u"}, .key_count = 1}},
+    {"keys counted but not given",
+     {.node = "n1", .owner = {"ns", "a", "u"}, .key_count = 1}},
 };
 
 START_TEST(a_malformed_request_is_refused_and_touches_nothing)
@@ -308,12 +315,13 @@ START_TEST(a_malformed_request_is_refused_and_touches_nothing)
 
     request.size = sizeof(request);
     request.deadline_ns = HAMI_DEADLINE_NEVER;
-    ck_assert_msg(hami_nodelock_acquire(scripted_lock, &request, &lease, &error) == HAMI_E_INVAL,
+    ck_assert_msg(hami_nodelock_acquire(scripted_lock, &request, &lease, &error) ==
+                      HAMI_E_INVAL,
                   "%s", bad[_i].what);
     ck_assert_str_ne(error.text, "");
-    ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, &request, call_back_in, NULL,
-                                                 NULL),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_nodelock_acquire_start(scripted_lock, &request, call_back_in, NULL, NULL),
+        HAMI_E_INVAL);
     ck_assert_uint_eq(scripted_stats().calls, 0);
     ck_assert_uint_eq(scripted_stats().nodes, 0);
 }
@@ -331,16 +339,19 @@ START_TEST(keys_are_checked)
     request.deadline_ns = HAMI_DEADLINE_NEVER;
     request.keys = twice;
     request.key_count = 2;
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL),
+                     HAMI_E_INVAL);
     request.keys = odd;
     request.key_count = 1;
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL),
+                     HAMI_E_INVAL);
     for (size_t i = 0; i <= HAMI_NODELOCK_KEYS_MAX; i++) {
         many[i] = twice[0];
     }
     request.keys = many;
     request.key_count = HAMI_NODELOCK_KEYS_MAX + 1;
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL),
+                     HAMI_E_INVAL);
 }
 END_TEST
 
@@ -362,7 +373,8 @@ START_TEST(structs_of_another_age_are_read_as_far_as_they_go)
     ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &larger.request, &lease, NULL),
                      HAMI_E_ABI);
     larger.newer = 0;
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &larger.request, &lease, NULL), 0);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &larger.request, &lease, NULL),
+                     0);
     ck_assert_int_eq(hami_lease_handoff(lease), 0);
     scripted_request(&request, "n2", "b");
     request.size = offsetof(struct hami_nodelock_request, keys);
@@ -371,7 +383,8 @@ START_TEST(structs_of_another_age_are_read_as_far_as_they_go)
     ck_assert_int_eq(a.code, 0);
     ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
     request.size = 4;
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, &lease, NULL),
+                     HAMI_E_INVAL);
 }
 END_TEST
 
@@ -383,10 +396,13 @@ START_TEST(null_is_answered_not_followed)
 
     scripted_request(&request, "n1", "a");
     ck_assert_int_eq(hami_nodelock_acquire(NULL, &request, &lease, NULL), HAMI_E_INVAL);
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, NULL, &lease, NULL), HAMI_E_INVAL);
-    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, NULL, NULL), HAMI_E_INVAL);
-    ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, &request, NULL, NULL, NULL),
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, NULL, &lease, NULL),
                      HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_acquire(scripted_lock, &request, NULL, NULL),
+                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_nodelock_acquire_start(scripted_lock, &request, NULL, NULL, NULL),
+        HAMI_E_INVAL);
     ck_assert_int_eq(hami_wait_abort(NULL), HAMI_E_INVAL);
     ck_assert_int_eq(hami_cancel_new(NULL), HAMI_E_INVAL);
     ck_assert_int_eq(hami_cancel_fire(NULL), HAMI_E_INVAL);
@@ -402,9 +418,11 @@ START_TEST(null_is_answered_not_followed)
     ck_assert_uint_eq(hami_lease_fence(NULL), 0);
     ck_assert_int_eq(hami_nodelock_observe(NULL, "n1", &record), HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "N 1", &record), HAMI_E_INVAL);
-    ck_assert_int_eq(hami_nodelock_observe_owner(scripted_lock, NULL, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_observe_owner(scripted_lock, NULL, NULL),
+                     HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_forget(scripted_lock, NULL), HAMI_E_INVAL);
-    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, NULL, NULL, NULL), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, NULL, NULL, NULL),
+                     HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_stats(scripted_lock, NULL), HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_dispatch(NULL), HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_shutdown(NULL, 0), HAMI_E_INVAL);
@@ -412,7 +430,8 @@ START_TEST(null_is_answered_not_followed)
     ck_assert_uint_eq(hami_nodelock_now(NULL), 0);
     ck_assert_ptr_null(hami_nodelock_holder(NULL));
     ck_assert_ptr_null(hami_nodelock_free(NULL));
-    ck_assert_uint_eq(hami_nodelock_in_ms(scripted_lock, UINT64_MAX), HAMI_DEADLINE_NEVER);
+    ck_assert_uint_eq(hami_nodelock_in_ms(scripted_lock, UINT64_MAX),
+                      HAMI_DEADLINE_NEVER);
     ck_assert_uint_eq(hami_nodelock_in_ms(scripted_lock, 5), scripted_now_ns + 5 * MS);
 }
 END_TEST
@@ -457,7 +476,8 @@ static void *no_memory(size_t bytes, void *data)
 
 START_TEST(a_configuration_is_checked_as_a_whole)
 {
-    struct hami_transport transport = {.size = sizeof(transport), .name = "t", .submit = no_submit};
+    struct hami_transport transport = {
+        .size = sizeof(transport), .name = "t", .submit = no_submit};
     struct hami_transport nameless = {.size = sizeof(transport), .submit = no_submit};
     struct hami_transport deaf = {
         .size = sizeof(deaf), .name = "deaf", .submit = no_submit, .watch = no_watch};
@@ -465,17 +485,18 @@ START_TEST(a_configuration_is_checked_as_a_whole)
     struct hami_transport single = transport;
     struct hami_error error = HAMI_ERROR_INIT;
     hami_nodelock *lock = NULL;
-    const struct hami_nodelock_config good = {.size = sizeof(good), .transport = &transport};
+    const struct hami_nodelock_config good = {.size = sizeof(good),
+                                              .transport = &transport};
     struct hami_nodelock_config config;
 
     broken.unwatch = no_unwatch;
     single.flags = HAMI_TRANSPORT_ONE_PERMIT;
     ck_assert_int_eq(hami_nodelock_new(NULL, &lock, &error), HAMI_E_INVAL);
     ck_assert_int_eq(hami_nodelock_new(&good, NULL, &error), HAMI_E_INVAL);
-#define REFUSED(code, ...)                                                                   \
-    config = good;                                                                           \
-    __VA_ARGS__;                                                                             \
-    ck_assert_int_eq(hami_nodelock_new(&config, &lock, &error), code);                       \
+#define REFUSED(code, ...)                                                               \
+    config = good;                                                                       \
+    __VA_ARGS__;                                                                         \
+    ck_assert_int_eq(hami_nodelock_new(&config, &lock, &error), code);                   \
     ck_assert_str_ne(error.text, "")
     REFUSED(HAMI_E_INVAL, config.transport = NULL);
     REFUSED(HAMI_E_INVAL, config.transport = &nameless);
@@ -631,7 +652,8 @@ static int see(void *data, const struct hami_node_view *view)
     (void)snprintf(seen->reason, sizeof(seen->reason), "%s", view->slots[0].reason);
     if (view->waiter_count > 0) {
         ck_assert_uint_eq(view->waiters[0].position, 0);
-        (void)snprintf(seen->first, sizeof(seen->first), "%s", view->waiters[0].owner.name);
+        (void)snprintf(seen->first, sizeof(seen->first), "%s",
+                       view->waiters[0].owner.name);
     }
     return 0;
 }
@@ -649,7 +671,8 @@ START_TEST(a_snapshot_shows_each_state_and_the_queue)
     static struct scripted_wait a, waits[20];
     struct seen seen = {0};
 
-    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, "n1", see, &seen), HAMI_E_NODE);
+    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, "n1", see, &seen),
+                     HAMI_E_NODE);
     scripted_set_manual(true);
     scripted_acquire(&a, "n1", "a", 1000);
     ck_assert_int_eq(look("n1").state, HAMI_SLOT_UNKNOWN);
@@ -675,7 +698,8 @@ START_TEST(a_snapshot_shows_each_state_and_the_queue)
         ck_assert_int_eq(hami_wait_abort(waits[i].wait), 0);
     }
     scripted_dispatch();
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
     ck_assert_int_eq(look("n1").state, HAMI_SLOT_FOREIGN);
     ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
     ck_assert_int_eq(look("n1").state, HAMI_SLOT_FREE);
@@ -716,14 +740,16 @@ static void budget_release(void *memory, void *data)
     free(memory);
 }
 
-static void give_back(void *data, int code, hami_lease *lease, const struct hami_error *error)
+static void give_back(void *data, int code, hami_lease *lease,
+                      const struct hami_error *error)
 {
     (void)data;
     ck_assert_msg(code == 0, "%s", error->text);
     ck_assert_int_eq(hami_lease_release_start(lease, HAMI_DEADLINE_NEVER, NULL, NULL), 0);
 }
 
-/* Fails the n-th allocation and those after it, for each n; then there is memory again. */
+/* Fails the n-th allocation and those after it, for each n; then there is memory again.
+ */
 START_TEST(memory_that_runs_out_at_any_point_is_told_and_leaks_nothing)
 {
     struct budget budget = {.left = -1};
@@ -735,13 +761,15 @@ START_TEST(memory_that_runs_out_at_any_point_is_told_and_leaks_nothing)
         struct hami_nodelock_request request;
         config.allocator = (struct hami_allocator){budget_allocate, budget_reallocate,
                                                    budget_release, &budget};
-        scripted_start((struct scripted_options){.watch = true, .owners = true, .config = config});
+        scripted_start(
+            (struct scripted_options){.watch = true, .owners = true, .config = config});
         scripted_pod("a", "uid-a");
         budget.left = n;
         scripted_request(&request, "n1", "a");
         request.deadline_ns = scripted_now_ns + 10000 * MS;
         a = (struct scripted_wait){.code = 1};
-        int code = hami_nodelock_acquire_start(scripted_lock, &request, give_back, NULL, NULL);
+        int code =
+            hami_nodelock_acquire_start(scripted_lock, &request, give_back, NULL, NULL);
         if (code == 0) {
             /* It waits until there is memory. */
             scripted_advance(100);
@@ -800,11 +828,13 @@ int main(void)
     tcase_add_test(simple, a_lease_that_vanishes_does_no_harm);
     tcase_add_test(simple, an_orderly_release_before_the_hand_off_is_no_loss);
     tcase_add_test(simple, news_older_than_the_grant_is_not_believed);
-    tcase_add_test(simple, a_node_that_goes_ends_its_waits_and_takes_its_lock_along_case_1_42);
+    tcase_add_test(simple,
+                   a_node_that_goes_ends_its_waits_and_takes_its_lock_along_case_1_42);
     tcase_add_test(simple, a_node_forgotten_by_mistake_keeps_its_holder_case_1_45);
     tcase_add_test(simple, a_check_reads_the_store);
     tcase_add_test(simple, a_shutdown_tells_waiters_and_undoes_what_is_in_flight);
-    tcase_add_test(simple, a_callback_may_call_what_does_not_block_and_is_told_off_for_what_does);
+    tcase_add_test(simple,
+                   a_callback_may_call_what_does_not_block_and_is_told_off_for_what_does);
     tcase_add_loop_test(simple, a_malformed_request_is_refused_and_touches_nothing, 0,
                         sizeof(bad) / sizeof(bad[0]));
     tcase_add_test(simple, keys_are_checked);

@@ -85,14 +85,15 @@ static void carry_out(hami_call *call, enum scripted_kind kind, bool answer, int
     size_t count;
 
     if (kind == SCRIPTED_INSPECT || kind == SCRIPTED_REVOKE) {
-        (void)hami_transport_call_owner(store, hami_call_node(call), hami_call_owner(call),
-                                        hami_call_revocation(call), 1000,
-                                        answer ? pass_facts : NULL, &copied);
+        (void)hami_transport_call_owner(store, hami_call_node(call),
+                                        hami_call_owner(call), hami_call_revocation(call),
+                                        1000, answer ? pass_facts : NULL, &copied);
         return;
     }
     const struct hami_transport_edit *edits = hami_call_edits(call, &count);
-    (void)hami_transport_call(store, hami_call_node(call), edits, count, hami_call_version(call),
-                              1000, answer ? pass_result : NULL, &copied);
+    (void)hami_transport_call(store, hami_call_node(call), edits, count,
+                              hami_call_version(call), 1000, answer ? pass_result : NULL,
+                              &copied);
 }
 
 static void answer_bare(hami_call *call, enum scripted_kind kind, int code)
@@ -149,7 +150,8 @@ struct scripted_copy *scripted_copy(hami_call *call)
     ck_assert_uint_le(copy->count, EDITS_MAX);
     (void)snprintf(copy->node, sizeof(copy->node), "%s", hami_call_node(call));
     if (hami_call_version(call)) {
-        (void)snprintf(copy->version, sizeof(copy->version), "%s", hami_call_version(call));
+        (void)snprintf(copy->version, sizeof(copy->version), "%s",
+                       hami_call_version(call));
     }
     for (size_t i = 0; i < copy->count; i++) {
         copy->edits[i].action = edits[i].action;
@@ -162,9 +164,9 @@ struct scripted_copy *scripted_copy(hami_call *call)
 
 bool scripted_land(struct scripted_copy *copy)
 {
-    int code = hami_transport_call(hami_memory_transport(scripted_store), copy->node, copy->edits,
-                                   copy->count, copy->version[0] ? copy->version : NULL, 1000,
-                                   NULL, NULL);
+    int code = hami_transport_call(
+        hami_memory_transport(scripted_store), copy->node, copy->edits, copy->count,
+        copy->version[0] ? copy->version : NULL, 1000, NULL, NULL);
     for (size_t i = 0; i < copy->count; i++) {
         free((void *)copy->edits[i].key);
         free((void *)copy->edits[i].expect);
@@ -220,8 +222,8 @@ static void abort_call(struct hami_transport *self, hami_call *call)
     scripted_aborts++;
     for (size_t i = 0; i < waiting_count; i++) {
         if (waiting[i] == call) {
-            scripted_answer_code(call, 0,
-                                 hami_call_is_write(call) ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT);
+            scripted_answer_code(
+                call, 0, hami_call_is_write(call) ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT);
             return;
         }
     }
@@ -254,7 +256,8 @@ static uint64_t now(void *data)
 static int64_t realtime(void *data)
 {
     (void)data;
-    return 1767323045; /* 2026-01-02T03:04:05Z, and stands still: attempts must tell takes apart */
+    return 1767323045; /* 2026-01-02T03:04:05Z, and stands still: attempts must tell takes
+                          apart */
 }
 
 static void wake(void *data)
@@ -317,7 +320,8 @@ void scripted_start(struct scripted_options options)
     config.holder = "test-holder";
     config.clock = (struct hami_clock){now, realtime, NULL};
     config.random_seed = 42;
-    ck_assert_msg(hami_nodelock_new(&config, &scripted_lock, &error) == 0, "%s", error.text);
+    ck_assert_msg(hami_nodelock_new(&config, &scripted_lock, &error) == 0, "%s",
+                  error.text);
 }
 
 void scripted_stop(void)
@@ -325,7 +329,8 @@ void scripted_stop(void)
     manual = false;
     while (waiting_count > 0) {
         scripted_answer_code(waiting[0], 0,
-                             hami_call_is_write(waiting[0]) ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT);
+                             hami_call_is_write(waiting[0]) ? HAMI_E_IN_DOUBT
+                                                            : HAMI_E_TRANSPORT);
     }
     hami_nodelock_free(scripted_lock);
     hami_memory_free(scripted_store);
@@ -413,8 +418,9 @@ struct hami_lock_record scripted_record(const char *node)
 {
     struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
 
-    ck_assert_int_eq(
-        hami_lock_record_parse(scripted_lock_value(node), scripted_lease_value(node), &record), 0);
+    ck_assert_int_eq(hami_lock_record_parse(scripted_lock_value(node),
+                                            scripted_lease_value(node), &record),
+                     0);
     return record;
 }
 
@@ -443,7 +449,8 @@ void scripted_pod_gone(const char *name)
 
 /* ---- acquires ---- */
 
-static void acquired(void *data, int code, hami_lease *lease, const struct hami_error *error)
+static void acquired(void *data, int code, hami_lease *lease,
+                     const struct hami_error *error)
 {
     struct scripted_wait *wait = data;
 
@@ -455,7 +462,8 @@ static void acquired(void *data, int code, hami_lease *lease, const struct hami_
     (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
 }
 
-void scripted_request(struct hami_nodelock_request *request, const char *node, const char *name)
+void scripted_request(struct hami_nodelock_request *request, const char *node,
+                      const char *name)
 {
     char *uid = uids[uid_count++ % 64];
 
@@ -464,17 +472,19 @@ void scripted_request(struct hami_nodelock_request *request, const char *node, c
         .size = sizeof(*request), .node = node, .owner = {"default", name, uid}};
 }
 
-void scripted_acquire_as(struct scripted_wait *wait, struct hami_nodelock_request *request,
-                         uint64_t ms)
+void scripted_acquire_as(struct scripted_wait *wait,
+                         struct hami_nodelock_request *request, uint64_t ms)
 {
     *wait = (struct scripted_wait){.code = 1};
     request->deadline_ns = scripted_now_ns + ms * MS;
     ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, request, acquired, wait, &wait->wait), 0);
+        hami_nodelock_acquire_start(scripted_lock, request, acquired, wait, &wait->wait),
+        0);
     scripted_dispatch();
 }
 
-void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name, uint64_t ms)
+void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name,
+                      uint64_t ms)
 {
     struct hami_nodelock_request request;
 
@@ -503,7 +513,8 @@ void scripted_release(struct scripted_done *done, hami_lease *lease, uint64_t ms
 void scripted_check(struct scripted_done *done, hami_lease *lease, uint64_t ms)
 {
     *done = (struct scripted_done){.code = 1};
-    ck_assert_int_eq(hami_lease_check_start(lease, scripted_now_ns + ms * MS, finished, done), 0);
+    ck_assert_int_eq(
+        hami_lease_check_start(lease, scripted_now_ns + ms * MS, finished, done), 0);
     scripted_dispatch();
 }
 

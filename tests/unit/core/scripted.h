@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transport that does what a test says, step by step, in front of a memory store; and a manager on it
- * that runs on the test's thread by a clock of the test's. One world at a time.
+ * A transport that does what a test says, step by step, in front of a memory store; and a
+ * manager on it that runs on the test's thread by a clock of the test's. One world at a
+ * time.
  */
 #ifndef TESTS_UNIT_CORE_SCRIPTED_H
 #define TESTS_UNIT_CORE_SCRIPTED_H
@@ -17,10 +18,10 @@
 enum scripted_kind { SCRIPTED_READ, SCRIPTED_WRITE, SCRIPTED_INSPECT, SCRIPTED_REVOKE };
 
 struct scripted_options {
-    bool owners;    /* the transport has inspect and revoke */
-    bool watch;     /* what changes in the store is told at once */
-    bool no_abort;  /* the transport has no abort */
-    bool manual;    /* calls wait for the test; else they are carried out at once */
+    bool owners;   /* the transport has inspect and revoke */
+    bool watch;    /* what changes in the store is told at once */
+    bool no_abort; /* the transport has no abort */
+    bool manual;   /* calls wait for the test; else they are carried out at once */
     struct hami_nodelock_config config; /* further settings; size 0 = none */
 };
 
@@ -41,7 +42,8 @@ void scripted_set_manual(bool manual);
 void scripted_dispatch(void);
 void scripted_advance(uint64_t ms);
 
-/* The oldest call that waits; fails the test if there is none, or it is of another kind. */
+/* The oldest call that waits; fails the test if there is none, or it is of another kind.
+ */
 hami_call *scripted_call(enum scripted_kind kind);
 /* Number of calls that wait. */
 size_t scripted_waiting(void);
@@ -50,7 +52,8 @@ size_t scripted_count(enum scripted_kind kind);
 
 /* Carries the call out and answers. */
 void scripted_answer(hami_call *call);
-/* Carries the call out `times` times and answers with this code (0 copies: it never arrived). */
+/* Carries the call out `times` times and answers with this code (0 copies: it never
+ * arrived). */
 void scripted_answer_code(hami_call *call, unsigned times, int code);
 /* Takes the call off the list without an answer; scripted_late() answers it later. */
 hami_call *scripted_swallow(hami_call *call);
@@ -85,10 +88,12 @@ struct scripted_wait {
 };
 
 /* Starts an acquire of pod NAME (uid "uid-NAME") with a deadline in ms. */
-void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name, uint64_t ms);
-void scripted_acquire_as(struct scripted_wait *wait, struct hami_nodelock_request *request,
-                         uint64_t ms);
-void scripted_request(struct hami_nodelock_request *request, const char *node, const char *name);
+void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name,
+                      uint64_t ms);
+void scripted_acquire_as(struct scripted_wait *wait,
+                         struct hami_nodelock_request *request, uint64_t ms);
+void scripted_request(struct hami_nodelock_request *request, const char *node,
+                      const char *name);
 
 struct scripted_done {
     bool ended;

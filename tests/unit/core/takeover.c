@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks that stand in the way: whose proofs are honoured, who is revoked first, who is waited for. The
- * decisions themselves are tested as tables in protocol.c; here is what the manager makes of them.
+ * Locks that stand in the way: whose proofs are honoured, who is revoked first, who is
+ * waited for. The decisions themselves are tested as tables in protocol.c; here is what
+ * the manager makes of them.
  */
 #include "scripted.h"
 
@@ -26,13 +27,16 @@ static void put_foreign(const char *uid, const char *fence)
 {
     char lease[512];
 
-    (void)snprintf(lease, sizeof(lease),
-                   "{\"version\":1,\"lock\":\"" FOREIGN "\",\"uid\":\"%s\",\"fence\":\"%s\","
-                   "\"holder\":\"other_1\",\"attempt\":\"1\",\"hold_ms\":4000,\"free\":\"node\"}",
-                   uid, fence);
-    ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, uid ? lease : NULL), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    (void)snprintf(
+        lease, sizeof(lease),
+        "{\"version\":1,\"lock\":\"" FOREIGN "\",\"uid\":\"%s\",\"fence\":\"%s\","
+        "\"holder\":\"other_1\",\"attempt\":\"1\",\"hold_ms\":4000,\"free\":\"node\"}",
+        uid, fence);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY,
+                                     uid ? lease : NULL),
+                     0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
 }
 
 static void pod(struct hami_owner_facts facts)
@@ -151,7 +155,8 @@ START_TEST(an_unbound_owner_is_revoked_after_its_hold_limit_and_its_late_binding
     scripted_advance(1500);
     ck_assert_int_eq(b.code, 0);
     ck_assert_uint_eq(scripted_stats().revocations, 1);
-    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &dead, "n1", version), HAMI_E_LOST);
+    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &dead, "n1", version),
+                     HAMI_E_LOST);
     ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
 }
 END_TEST
@@ -261,7 +266,8 @@ START_TEST(a_try_takes_over_what_is_proven_dead_and_names_who_holds_otherwise)
     ck_assert_ptr_null(lease);
     scripted_pod_gone("dead");
     scripted_advance(1500);
-    ck_assert_int_eq(hami_nodelock_try_acquire(scripted_lock, &request, &lease, &error), 0);
+    ck_assert_int_eq(hami_nodelock_try_acquire(scripted_lock, &request, &lease, &error),
+                     0);
     hami_lease *second = NULL;
     struct hami_nodelock_request other;
     scripted_request(&other, "n1", "c");
@@ -314,7 +320,8 @@ START_TEST(a_release_revokes_an_unbound_owner_first)
     ck_assert_int_eq(done.code, 0);
     ck_assert_str_eq(scripted_lock_value("n1"), "");
     ck_assert_uint_eq(scripted_stats().revocations, 1);
-    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &owner, "n1", version), HAMI_E_LOST);
+    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &owner, "n1", version),
+                     HAMI_E_LOST);
 }
 END_TEST
 
@@ -390,7 +397,8 @@ START_TEST(an_owner_revoked_by_a_release_can_be_locked_for_again)
     ck_assert_int_eq(again.code, 0);
     ck_assert_int_eq(hami_lease_facts(again.lease, &view), 0);
     ck_assert_ptr_nonnull(view.owner_revoked);
-    ck_assert_int_eq(hami_memory_bind_owner(scripted_store, &owner, "n1", view.owner_version), 0);
+    ck_assert_int_eq(
+        hami_memory_bind_owner(scripted_store, &owner, "n1", view.owner_version), 0);
     ck_assert_int_eq(hami_lease_handoff(again.lease), 0);
 }
 END_TEST
@@ -463,11 +471,13 @@ START_TEST(a_value_that_changes_ages_anew)
     static struct scripted_wait b;
 
     ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, "2026-01-02T03:00:00Z"), 0);
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, "2026-01-02T03:00:00Z"),
+        0);
     scripted_acquire(&b, "n1", "b", 900000);
     scripted_advance(200000);
     ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, "2026-01-02T03:00:01Z"), 0);
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, "2026-01-02T03:00:01Z"),
+        0);
     scripted_advance(200000);
     ck_assert(!b.ended);
     scripted_advance(101000);
@@ -485,31 +495,40 @@ int main(void)
 
     tcase_add_checked_fixture(judged, owners, scripted_stop);
     tcase_add_loop_test(
-        judged, a_lock_whose_owner_is_proven_past_allocate_is_taken_over_case_1_08_case_1_09, 0,
+        judged,
+        a_lock_whose_owner_is_proven_past_allocate_is_taken_over_case_1_08_case_1_09, 0,
         sizeof(proofs) / sizeof(proofs[0]));
-    tcase_add_loop_test(judged, an_owner_that_may_still_call_allocate_is_waited_for_case_1_10, 0,
+    tcase_add_loop_test(judged,
+                        an_owner_that_may_still_call_allocate_is_waited_for_case_1_10, 0,
                         sizeof(waits) / sizeof(waits[0]));
+    tcase_add_test(
+        judged,
+        an_unbound_owner_is_revoked_after_its_hold_limit_and_its_late_binding_fails);
     tcase_add_test(judged,
-                   an_unbound_owner_is_revoked_after_its_hold_limit_and_its_late_binding_fails);
-    tcase_add_test(judged, an_owner_that_turns_out_bound_when_it_is_revoked_keeps_its_lock);
-    tcase_add_test(judged, an_owner_that_can_not_be_read_is_waited_for_not_guessed_case_1_08);
+                   an_owner_that_turns_out_bound_when_it_is_revoked_keeps_its_lock);
+    tcase_add_test(judged,
+                   an_owner_that_can_not_be_read_is_waited_for_not_guessed_case_1_08);
     tcase_add_test(judged, owners_are_asked_about_at_most_once_a_second);
     tcase_add_test(judged, a_final_fact_from_a_watch_frees_the_waiter_at_once);
     tcase_add_test(judged, a_handed_off_lock_whose_pod_vanishes_is_taken_over);
-    tcase_add_test(judged, a_try_takes_over_what_is_proven_dead_and_names_who_holds_otherwise);
+    tcase_add_test(judged,
+                   a_try_takes_over_what_is_proven_dead_and_names_who_holds_otherwise);
     tcase_add_test(judged, a_release_revokes_an_unbound_owner_first);
     tcase_add_test(judged, a_release_of_an_owner_that_turns_out_bound_here_is_a_hand_off);
-    tcase_add_loop_test(judged, a_release_of_an_owner_that_can_not_allocate_here_removes_the_lock,
+    tcase_add_loop_test(judged,
+                        a_release_of_an_owner_that_can_not_allocate_here_removes_the_lock,
                         0, sizeof(unneeded) / sizeof(unneeded[0]));
     tcase_add_test(judged, a_release_that_can_not_revoke_leaves_the_lock_and_tries_on);
     tcase_add_test(judged, an_owner_revoked_by_a_release_can_be_locked_for_again);
-    tcase_add_test(judged,
-                   the_owners_own_lock_of_another_replica_is_granted_again_under_a_higher_fence);
+    tcase_add_test(
+        judged,
+        the_owners_own_lock_of_another_replica_is_granted_again_under_a_higher_fence);
     tcase_add_test(judged, a_lock_without_a_lease_that_names_the_asker_is_adopted);
     suite_add_tcase(suite, judged);
     tcase_add_checked_fixture(aged, ages, scripted_stop);
-    tcase_add_loop_test(aged, what_can_not_be_judged_is_taken_after_its_age_since_it_was_first_seen,
-                        0, sizeof(values) / sizeof(values[0]));
+    tcase_add_loop_test(
+        aged, what_can_not_be_judged_is_taken_after_its_age_since_it_was_first_seen, 0,
+        sizeof(values) / sizeof(values[0]));
     tcase_add_test(aged, a_value_that_changes_ages_anew);
     suite_add_tcase(suite, aged);
     tcase_add_test(bare, an_overdue_owner_is_taken_over_only_where_the_operator_said_so);

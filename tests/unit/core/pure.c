@@ -1,0 +1,914 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts that decide, as tables: texts, order, places, timers, takeover. No manager is
+ * made. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "json.h"
+#include "names.h"
+#include "places.h"
+#include "protocol.h"
+#include "queue.h"
+#include "record.h"
+#include "scripted.h"
+#include "timers.h"
+
+/* ---- lock values ---- */
+
+#define TIME "2026-01-02T03:04:05Z"
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct {
+    const char *value;
+    enum hami_lock_kind kind;
+    const char *namespace_name, *name;
+} values[] = {
+    {NULL, HAMI_LOCK_FREE, "", ""},
+    {"", HAMI_LOCK_FREE, "", ""},
+    {TIME, HAMI_LOCK_LEGACY, "", ""},
+    {"2026-01-02T03:04:05+08:00", HAMI_LOCK_LEGACY, "", ""},
+    {"2026-01-02T03:04:05.123456789Z", HAMI_LOCK_LEGACY, "", ""},
+    {TIME ",ns,pod", HAMI_LOCK_OWNED, "ns", "pod"},
+    {"2026-01-02T03:04:05-03:30,ns,pod.with.dots", HAMI_LOCK_OWNED, "ns",
+     "pod.with.dots"},
+    {"2024-02-29T23:59:59Z,ns,pod", HAMI_LOCK_OWNED, "ns", "pod"},
+    {"9999-12-31T23:59:59Z,ns,pod", HAMI_LOCK_OWNED, "ns", "pod"},
+    {TIME ",,", HAMI_LOCK_UNOWNED, "", ""},
+    {TIME ",ns,", HAMI_LOCK_UNOWNED, "", ""},
+    {TIME ",,pod", HAMI_LOCK_UNOWNED, "", ""},
+    {"x", HAMI_LOCK_MALFORMED, "", ""},
+    {"T", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME ",ns", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME ",ns,a,b", HAMI_LOCK_MALFORMED, "", ""},
+    {"x,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02t03:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:04:05z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02 03:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:04:05,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {" " TIME ",ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME " ,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-02-29T03:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-13-01T03:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-32T03:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T24:04:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:60:05Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:04:60Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:04:05.Z,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {"2026-01-02T03:04:05+0800,ns,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME ",NS,pod", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME ",ns,p\"d", HAMI_LOCK_MALFORMED, "", ""},
+    {TIME ",ns,p\xc3\xb6"
+          "d",
+     HAMI_LOCK_MALFORMED, "", ""},
+    {"\"", HAMI_LOCK_MALFORMED, "", ""},
+};
+
+START_TEST(each_lock_value_has_one_class_case_1_17)
+{
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+
+    ck_assert_int_eq(hami_lock_record_parse(values[_i].value, NULL, &record), 0);
+    ck_assert_msg(record.kind == values[_i].kind, "\"%s\" is of kind %d",
+                  values[_i].value, (int)record.kind);
+    ck_assert_str_eq(record.namespace_name, values[_i].namespace_name);
+    ck_assert_str_eq(record.name, values[_i].name);
+    ck_assert(!record.has_lease);
+}
+END_TEST
+
+START_TEST(a_huge_lock_value_is_malformed_and_harmless)
+{
+    size_t size = 65536;
+    char *commas = malloc(size + 1);
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+
+    memset(commas, ',', size);
+    commas[size] = '\0';
+    ck_assert_int_eq(hami_lock_record_parse(commas, commas, &record), 0);
+    ck_assert_int_eq(record.kind, HAMI_LOCK_MALFORMED);
+    free(commas);
+    ck_assert_int_eq(hami_lock_record_parse(NULL, NULL, NULL), HAMI_E_INVAL);
+    struct {
+        struct hami_lock_record record;
+        char newer;
+    } larger = {.newer = 1};
+    larger.record.size = sizeof(larger);
+    ck_assert_int_eq(hami_lock_record_parse(NULL, NULL, &larger.record), HAMI_E_ABI);
+}
+END_TEST
+
+/* ---- leases ---- */
+
+#define LOCK TIME ",ns,pod"
+#define LEASE(members) "{" members "}"
+#define WHOLE                                                                            \
+    "\"version\":1,\"lock\":\"" LOCK                                                     \
+    "\",\"uid\":\"u-1\",\"fence\":\"18446744073709551615\","                             \
+    "\"holder\":\"s-1_u\",\"attempt\":\"7\",\"hold_ms\":15000,\"free\":\"node\""
+
+static const struct {
+    const char *lease;
+    bool own;
+    uint64_t last_fence;
+} leases[] = {
+    {LEASE(WHOLE), true, UINT64_MAX},
+    {" {\t" WHOLE "\n} ", true, UINT64_MAX},
+    {LEASE(WHOLE ",\"new\":[{\"a\":[1,2.5e-3,null]},\"\\u00e4\",true]"), true,
+     UINT64_MAX},
+    {LEASE("\"version\":1,\"fence\":\"9\""), false, 9},
+    {LEASE("\"version\":1,\"lock\":\"" TIME
+           ",ns,other\",\"uid\":\"u\",\"fence\":\"9\",\"holder\":"
+           "\"h\",\"attempt\":\"1\""),
+     false, 9},
+    {LEASE("\"version\":2,\"fence\":\"9\""), false, 0},
+    {LEASE("\"version\":\"1\",\"fence\":\"9\""), false, 0},
+    {LEASE("\"version\":1,\"fence\":9"), false, 0},
+    {LEASE("\"version\":1,\"fence\":\"09\""), false, 0},
+    {LEASE("\"version\":1,\"fence\":\"-9\""), false, 0},
+    {LEASE("\"version\":1,\"fence\":\"18446744073709551616\""), false, 0},
+    {LEASE("\"version\":1,\"fence\":\"9\",\"fence\":\"99999999999999999999999\""), false,
+     0},
+    {LEASE(WHOLE) "x", false, 0},
+    {LEASE(WHOLE ","), false, 0},
+    {"{" WHOLE, false, 0},
+    {"[" LEASE(WHOLE) "]", false, 0},
+    {"", false, 0},
+    {"{}", false, 0},
+    {"null", false, 0},
+    {LEASE("\"version\":1,\"lock\":\"" LOCK
+           "\",\"uid\":\"a b\",\"fence\":\"9\",\"holder\":\"h\","
+           "\"attempt\":\"1\""),
+     false, 9},
+    {LEASE("\"version\":1,\"lock\":\"" LOCK
+           "\",\"uid\":\"u\",\"fence\":\"9\",\"attempt\":\"1\""),
+     false, 9},
+};
+
+START_TEST(a_lease_speaks_only_for_the_value_that_it_was_written_with)
+{
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+
+    ck_assert_int_eq(hami_lock_record_parse(LOCK, leases[_i].lease, &record), 0);
+    ck_assert_msg(record.has_lease == leases[_i].own, "%s", leases[_i].lease);
+    ck_assert_msg(record.last_fence == leases[_i].last_fence, "%s", leases[_i].lease);
+    ck_assert_uint_eq(record.fence, leases[_i].own ? leases[_i].last_fence : 0);
+    if (leases[_i].own) {
+        ck_assert_str_eq(record.uid, "u-1");
+        ck_assert_str_eq(record.holder, "s-1_u");
+        ck_assert_uint_eq(record.attempt, 7);
+        ck_assert_uint_eq(record.hold_ms, 15000);
+        ck_assert(!record.free_by_scheduler);
+    }
+    /* Beside no lock it speaks for nothing but the fence. */
+    ck_assert_int_eq(hami_lock_record_parse(NULL, leases[_i].lease, &record), 0);
+    ck_assert(!record.has_lease);
+    ck_assert_uint_eq(record.last_fence, leases[_i].last_fence);
+}
+END_TEST
+
+START_TEST(the_hold_limit_of_a_lease_is_bounded)
+{
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+    const char *lease =
+        LEASE("\"version\":1,\"lock\":\"" LOCK
+              "\",\"uid\":\"u\",\"fence\":\"1\",\"holder\":\"h\",\"attempt\":\"1\","
+              "\"hold_ms\":600001,\"free\":\"scheduler\"");
+
+    ck_assert_int_eq(hami_lock_record_parse(LOCK, lease, &record), 0);
+    ck_assert_uint_eq(record.hold_ms, 600000);
+    ck_assert(record.free_by_scheduler);
+}
+END_TEST
+
+START_TEST(lock_and_lease_are_written_byte_for_byte)
+{
+    char value[HAMI_LOCK_VALUE_MAX], lease[1024];
+
+    ck_assert_uint_eq(hami_internal_record_value(value, 1767323045, "ns", "pod"),
+                      strlen(LOCK));
+    ck_assert_str_eq(value, LOCK);
+    hami_internal_record_value(value, 951782400, "a", "b");
+    ck_assert_str_eq(value, "2000-02-29T00:00:00Z,a,b");
+    hami_internal_record_value(value, -1, "a", "b");
+    ck_assert_str_eq(value, "1969-12-31T23:59:59Z,a,b");
+    hami_internal_record_value(value, INT64_MIN, "a", "b");
+    ck_assert_str_eq(value, "0001-01-01T00:00:00Z,a,b");
+    hami_internal_record_value(value, INT64_MAX, "a", "b");
+    ck_assert_str_eq(value, "9999-12-31T23:59:59Z,a,b");
+    struct hami_internal_lease_text text = {LOCK, "u-1", "s-1_u", UINT64_MAX, 7, 15000};
+    hami_internal_record_lease(lease, sizeof(lease), &text);
+    ck_assert_str_eq(lease, LEASE(WHOLE));
+    ck_assert_uint_gt(hami_internal_record_lease_size(strlen(LOCK), 3, 5), strlen(lease));
+}
+END_TEST
+
+START_TEST(lease_keys_follow_from_lock_keys)
+{
+    char key[HAMI_NODELOCK_KEY_MAX + 7];
+
+    ck_assert_int_eq(hami_lease_key(HAMI_NODELOCK_KEY, key, sizeof(key)), 0);
+    ck_assert_str_eq(key, HAMI_NODELOCK_LEASE_KEY);
+    ck_assert_int_eq(hami_lease_key(HAMI_NODELOCK_CAMBRICON_KEY, key, sizeof(key)), 0);
+    ck_assert_str_eq(key, "cambricon.com/dsmlu.lease");
+    ck_assert_int_eq(hami_lease_key("hamivgpu", key, sizeof(key)), 0);
+    ck_assert_str_eq(key, "hamivgpu.lease");
+    ck_assert_int_eq(hami_lease_key(HAMI_NODELOCK_KEY, key, 5), HAMI_E_LIMIT);
+    ck_assert_int_eq(hami_lease_key("no key", key, sizeof(key)), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_lease_key(HAMI_NODELOCK_KEY, NULL, 0), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_lease_memory_format(1, key, 5), HAMI_E_LIMIT);
+    ck_assert_int_eq(hami_lease_memory_format(1, NULL, 0), HAMI_E_INVAL);
+    ck_assert_int_eq(hami_lease_memory_format(123, key, sizeof(key)), 0);
+    ck_assert_str_eq(key, "{\"version\":1,\"fence\":\"123\"}");
+}
+END_TEST
+
+/* ---- JSON ---- */
+
+static const struct {
+    const char *text;
+    int code;
+} objects[] = {
+    {"{}", 0},
+    {" { } ", 0},
+    {"{\"a\":1}", 0},
+    {"{\"a\":-0.5E+10,\"b\":[],\"c\":{},\"d\":[1,[2,[3]]]}", 0},
+    {"{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\"}", 0},
+    {"", -1},
+    {"[]", -1},
+    {"{\"a\"}", -1},
+    {"{\"a\":}", -1},
+    {"{\"a\":01}", -1},
+    {"{\"a\":1.}", -1},
+    {"{\"a\":1e}", -1},
+    {"{\"a\":-}", -1},
+    {"{\"a\":nul}", -1},
+    {"{\"a\":1,}", -1},
+    {"{\"a\":[1,]}", -1},
+    {"{\"a\":[1}", -1},
+    {"{\"a\":{\"b\" 1}}", -1},
+    {"{a:1}", -1},
+    {"{\"a\":\"\\x\"}", -1},
+    {"{\"a\":\"\\u12g4\"}", -1},
+    {"{\"a\":\"\\u12\"", -1},
+    {"{\"a\":\"x", -1},
+    {"{\"a\":\"\n\"}", -1},
+    {"{\"a\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}", -1},
+};
+
+static int no_member(void *data, const struct hami_internal_json_member *member)
+{
+    (void)data;
+    return strcmp(member->name, "stop") == 0 ? -1 : 0;
+}
+
+START_TEST(json_is_read_strictly)
+{
+    ck_assert_msg(hami_internal_json_object(objects[_i].text, strlen(objects[_i].text),
+                                            no_member, NULL) == objects[_i].code,
+                  "%s", objects[_i].text);
+}
+END_TEST
+
+START_TEST(a_member_may_end_the_reading)
+{
+    const char *text = "{\"a\":1,\"stop\":2,\"b\":3}";
+
+    ck_assert_int_eq(hami_internal_json_object(text, strlen(text), no_member, NULL), -1);
+}
+END_TEST
+
+/* ---- names ---- */
+
+START_TEST(names_are_those_that_kubernetes_takes)
+{
+    char long_name[300];
+
+    ck_assert(hami_internal_names_is_subdomain("a"));
+    ck_assert(hami_internal_names_is_subdomain("a-b.c-d.0"));
+    ck_assert(!hami_internal_names_is_subdomain(""));
+    ck_assert(!hami_internal_names_is_subdomain(NULL));
+    ck_assert(!hami_internal_names_is_subdomain("a..b"));
+    ck_assert(!hami_internal_names_is_subdomain(".a"));
+    ck_assert(!hami_internal_names_is_subdomain("a."));
+    ck_assert(!hami_internal_names_is_subdomain("a-.b"));
+    ck_assert(!hami_internal_names_is_subdomain("A"));
+    memset(long_name, 'a', sizeof(long_name));
+    long_name[253] = '\0';
+    ck_assert(hami_internal_names_is_subdomain(long_name));
+    long_name[253] = 'a';
+    long_name[254] = '\0';
+    ck_assert(!hami_internal_names_is_subdomain(long_name));
+    long_name[63] = '\0';
+    ck_assert(hami_internal_names_is_label(long_name));
+    long_name[63] = 'a';
+    long_name[64] = '\0';
+    ck_assert(!hami_internal_names_is_label(long_name));
+    ck_assert(!hami_internal_names_is_label("a.b"));
+    ck_assert(!hami_internal_names_is_label("-a"));
+    ck_assert(hami_internal_names_is_uid("6f9619ff-8b86-d011-b42d-00cf4fc964ff"));
+    ck_assert(!hami_internal_names_is_uid("a,b"));
+    ck_assert(hami_internal_names_is_key("hami.io/mutex.lock"));
+    ck_assert(hami_internal_names_is_key("gpu"));
+    ck_assert(!hami_internal_names_is_key("/a"));
+    ck_assert(!hami_internal_names_is_key("a/"));
+    ck_assert(!hami_internal_names_is_key("a/b/c"));
+    ck_assert(!hami_internal_names_is_key("a/-b"));
+    ck_assert(!hami_internal_names_is_key(NULL));
+}
+END_TEST
+
+/* ---- errors ---- */
+
+START_TEST(each_code_has_a_name_and_a_meaning)
+{
+    for (int code = 0; code >= -17; code--) {
+        ck_assert_str_ne(hami_errname(code), "?");
+        ck_assert_str_ne(hami_strerror(code), "unknown code");
+    }
+    ck_assert_str_eq(hami_errname(HAMI_E_IN_DOUBT), "IN_DOUBT");
+    ck_assert_str_eq(hami_errname(-18), "?");
+    ck_assert_str_eq(hami_strerror(1), "unknown code");
+    ck_assert_str_eq(hami_version(), HAMI_VERSION_STRING);
+}
+END_TEST
+
+/* ---- places ---- */
+
+START_TEST(a_place_is_kept_for_its_owner_and_node_and_time)
+{
+    struct hami_internal_places *places = calloc(1, sizeof(*places));
+    uint64_t keep = HAMI_INTERNAL_PLACES_KEEP_NS;
+
+    hami_internal_places_keep(places, "u", "n", 7, 1000);
+    ck_assert_uint_eq(hami_internal_places_take(places, "v", "n", 1000), 0);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 7);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 0);
+    hami_internal_places_keep(places, "u", "n", 7, 1000);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000 + keep), 0);
+    hami_internal_places_keep(places, "u", "n", 7, 1000);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "other", 1000), 0);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 0);
+    for (int i = 0; i < 100000; i++) {
+        char uid[16];
+        (void)snprintf(uid, sizeof(uid), "u%d", i);
+        hami_internal_places_keep(places, uid, "n", (uint64_t)i + 1, 1000 + (uint64_t)i);
+    }
+    ck_assert_uint_eq(hami_internal_places_take(places, "u99999", "n", 101000), 100000);
+    free(places);
+}
+END_TEST
+
+/* ---- timers ---- */
+
+START_TEST(timers_come_in_order_whatever_is_armed_moved_and_cleared)
+{
+    enum { TIMERS = 500 };
+    static struct hami_internal_timer timers[TIMERS];
+    struct hami_internal_heap heap = {0};
+    uint64_t random = 12345, last = 0;
+    size_t count = 0;
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < TIMERS; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            if (random >> 62 == 0) {
+                hami_internal_timers_clear(&heap, &timers[i]);
+            } else if (random >> 62 == 1) {
+                hami_internal_timers_set(&heap, &timers[i], UINT64_MAX);
+                ck_assert(!timers[i].armed);
+            } else {
+                hami_internal_timers_set(&heap, &timers[i], random >> 40);
+            }
+        }
+    }
+    for (int i = 0; i < TIMERS; i++) {
+        count += timers[i].armed;
+    }
+    ck_assert_ptr_null(
+        hami_internal_timers_pop(&heap, hami_internal_timers_next(&heap) - 1));
+    for (struct hami_internal_timer *timer;
+         (timer = hami_internal_timers_pop(&heap, UINT64_MAX)); count--) {
+        ck_assert_uint_ge(timer->due_ns, last);
+        ck_assert(!timer->armed);
+        last = timer->due_ns;
+    }
+    ck_assert_uint_eq(count, 0);
+    ck_assert_uint_eq(hami_internal_timers_next(&heap), UINT64_MAX);
+}
+END_TEST
+
+/* ---- order ---- */
+
+static void insert(struct hami_internal_list *list, struct hami_wait *wait,
+                   uint64_t place, int32_t priority, bool returned)
+{
+    *wait =
+        (struct hami_wait){.place = place, .priority = priority, .returned = returned};
+    hami_internal_queue_insert(list, wait);
+}
+
+static void assert_order(struct hami_internal_list *list, const uint64_t *places,
+                         size_t count)
+{
+    size_t i = 0;
+
+    LIST_EACH(link, list)
+    {
+        ck_assert_uint_lt(i, count);
+        ck_assert_uint_eq(LIST_ENTRY(link, struct hami_wait, link)->place, places[i]);
+        i++;
+    }
+    ck_assert_uint_eq(i, count);
+}
+
+START_TEST(one_that_comes_back_is_put_where_its_number_says)
+{
+    struct hami_internal_list list;
+    struct hami_wait waits[5];
+
+    list_init(&list);
+    insert(&list, &waits[0], 10, 0, false);
+    insert(&list, &waits[1], 30, 0, false);
+    insert(&list, &waits[2], 40, 0, false);
+    insert(&list, &waits[3], 20, 0, true);
+    insert(&list, &waits[4], 50, 0, true);
+    assert_order(&list, (const uint64_t[]){10, 20, 30, 40, 50}, 5);
+}
+END_TEST
+
+START_TEST(priorities_are_lanes_with_bounded_overtaking)
+{
+    struct hami_internal_list list;
+    struct hami_wait waits[8];
+
+    list_init(&list);
+    insert(&list, &waits[0], 1, 0, false);
+    insert(&list, &waits[1], 2, 5, false);
+    insert(&list, &waits[2], 3, 5, false);
+    insert(&list, &waits[3], 4, 9, false);
+    insert(&list, &waits[4], 5, -1, false);
+    insert(&list, &waits[5], 6, 5, false);
+    assert_order(&list, (const uint64_t[]){4, 2, 3, 6, 1, 5}, 6);
+    insert(&list, &waits[6], 7, 9, false);
+    /* The first has been passed four times: nobody passes it any more. */
+    assert_order(&list, (const uint64_t[]){4, 2, 3, 6, 1, 7, 5}, 7);
+    insert(&list, &waits[7], 0, 5, true);
+    assert_order(&list, (const uint64_t[]){4, 0, 2, 3, 6, 1, 7, 5}, 8);
+}
+END_TEST
+
+/* ---- fences ---- */
+
+START_TEST(a_fence_is_above_everything_known)
+{
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(0, 0, 0, 0), 1);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(5, 9, 7, 100), 10);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(5, 3, 70, 100), 71);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(5, 3, 0, 100), 101);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(500, 3, 0, 100), 501);
+    ck_assert_uint_eq(hami_internal_protocol_version_number("123"), 123);
+    ck_assert_uint_eq(hami_internal_protocol_version_number(NULL), 0);
+    ck_assert_uint_eq(hami_internal_protocol_version_number(""), 0);
+    ck_assert_uint_eq(hami_internal_protocol_version_number("0"), 0);
+    ck_assert_uint_eq(hami_internal_protocol_version_number("01"), 0);
+    ck_assert_uint_eq(hami_internal_protocol_version_number("12a"), 0);
+    ck_assert_uint_eq(hami_internal_protocol_version_number("99999999999999999999"), 0);
+}
+END_TEST
+
+/* ---- takeover ---- */
+
+#define S UINT64_C(1000000000)
+
+static const struct {
+    const char *what;
+    bool lease; /* the record has a lease of its own: uid u, fence 7, hold 15 s */
+    struct hami_owner_facts facts;
+    bool revoked;
+    uint64_t age_s;
+    enum hami_internal_verdict verdict;
+    enum hami_internal_reason reason;
+} judged[] = {
+    {"gone", true, {.known = true}, false, 0, VERDICT_TAKE, REASON_GONE},
+    {"not known", true, {.known = false}, false, 900, VERDICT_WAIT, REASON_NOT_KNOWN},
+    {"other uid, unbound",
+     true,
+     {.known = true, .exists = true, .uid = "v"},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_OTHER_UID},
+    {"other uid, bound here",
+     true,
+     {.known = true, .exists = true, .uid = "v", .node = "n"},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"other uid, runs here",
+     true,
+     {.known = true, .exists = true, .uid = "v", .node = "n", .started = true},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_OTHER_UID},
+    {"other uid, bound here, with our done",
+     true,
+     {.known = true,
+      .exists = true,
+      .uid = "v",
+      .node = "n",
+      .done = 7,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"finished",
+     true,
+     {.known = true, .exists = true, .uid = "u", .finished = true},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_FINISHED},
+    {"elsewhere",
+     true,
+     {.known = true, .exists = true, .uid = "u", .node = "m"},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_BOUND_ELSEWHERE},
+    {"deleting, unbound",
+     true,
+     {.known = true, .exists = true, .uid = "u", .deleting = true},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_DELETED_UNBOUND},
+    {"deleting, bound",
+     true,
+     {.known = true, .exists = true, .uid = "u", .node = "n", .deleting = true},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"unbound, within its limit",
+     true,
+     {.known = true, .exists = true, .uid = "u"},
+     false,
+     14,
+     VERDICT_WAIT,
+     REASON_BINDING},
+    {"unbound, past its limit",
+     true,
+     {.known = true, .exists = true, .uid = "u"},
+     false,
+     15,
+     VERDICT_REVOKE,
+     REASON_BINDING},
+    {"unbound, revoked",
+     true,
+     {.known = true, .exists = true, .uid = "u"},
+     true,
+     15,
+     VERDICT_TAKE,
+     REASON_REVOKED},
+    {"unbound, revoked too early",
+     true,
+     {.known = true, .exists = true, .uid = "u"},
+     true,
+     3,
+     VERDICT_WAIT,
+     REASON_BINDING},
+    {"unbound without a lease",
+     false,
+     {.known = true, .exists = true, .uid = "u"},
+     false,
+     299,
+     VERDICT_WAIT,
+     REASON_AGEING},
+    {"unbound without a lease, aged",
+     false,
+     {.known = true, .exists = true, .uid = "u"},
+     false,
+     300,
+     VERDICT_REVOKE,
+     REASON_BINDING},
+    {"unbound without a lease, revoked",
+     false,
+     {.known = true, .exists = true, .uid = "u"},
+     true,
+     300,
+     VERDICT_TAKE,
+     REASON_AGE},
+    {"started",
+     true,
+     {.known = true, .exists = true, .uid = "u", .node = "n", .started = true},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_STARTED},
+    {"done",
+     true,
+     {.known = true,
+      .exists = true,
+      .uid = "u",
+      .node = "n",
+      .done = 7,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_TAKE,
+     REASON_DONE},
+    {"done with devices left",
+     true,
+     {.known = true,
+      .exists = true,
+      .uid = "u",
+      .node = "n",
+      .done = 7,
+      .devices_left = true,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"done under another fence",
+     true,
+     {.known = true,
+      .exists = true,
+      .uid = "u",
+      .node = "n",
+      .done = 8,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"done beside no lease",
+     false,
+     {.known = true,
+      .exists = true,
+      .uid = "u",
+      .node = "n",
+      .done = 7,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"success without done",
+     true,
+     {.known = true,
+      .exists = true,
+      .uid = "u",
+      .node = "n",
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     0,
+     VERDICT_WAIT,
+     REASON_ALLOCATING},
+    {"allocating, overdue",
+     true,
+     {.known = true, .exists = true, .uid = "u", .node = "n"},
+     false,
+     301,
+     VERDICT_WAIT,
+     REASON_OVERDUE},
+};
+
+static struct hami_internal_judge_input judge_input(struct hami_lock_record *record,
+                                                    bool lease)
+{
+    *record = (struct hami_lock_record){.size = sizeof(*record),
+                                        .kind = HAMI_LOCK_OWNED,
+                                        .namespace_name = "ns",
+                                        .name = "pod"};
+    if (lease) {
+        record->has_lease = true;
+        (void)snprintf(record->uid, sizeof(record->uid), "u");
+        record->fence = record->last_fence = 7;
+        record->hold_ms = 15000;
+    }
+    return (struct hami_internal_judge_input){.record = record,
+                                              .node = "n",
+                                              .can_inspect = true,
+                                              .can_revoke = true,
+                                              .first_seen_ns = 100 * S,
+                                              .now_ns = 100 * S,
+                                              .expire_ns = 300 * S,
+                                              .hold_limit_ns = 15 * S};
+}
+
+START_TEST(the_truth_table_of_takeover)
+{
+    struct hami_lock_record record;
+    struct hami_internal_judge_input input = judge_input(&record, judged[_i].lease);
+    struct hami_internal_judgement judgement;
+
+    input.facts = &judged[_i].facts;
+    input.revoked = judged[_i].revoked;
+    input.now_ns += judged[_i].age_s * S;
+    hami_internal_protocol_judge(&input, &judgement);
+    ck_assert_msg(judgement.verdict == judged[_i].verdict &&
+                      judgement.reason == judged[_i].reason,
+                  "%s: verdict %d, %s", judged[_i].what, (int)judgement.verdict,
+                  hami_internal_protocol_reason_text(judgement.reason));
+    ck_assert(judgement.verdict != VERDICT_WAIT || judgement.next_ns > input.now_ns);
+}
+END_TEST
+
+START_TEST(what_can_not_be_judged_is_aged)
+{
+    struct hami_lock_record record;
+    struct hami_internal_judge_input input = judge_input(&record, false);
+    struct hami_internal_judgement judgement;
+    const enum hami_lock_kind kinds[] = {HAMI_LOCK_LEGACY, HAMI_LOCK_UNOWNED,
+                                         HAMI_LOCK_MALFORMED};
+
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        record.kind = kinds[i];
+        input.now_ns = 399 * S;
+        hami_internal_protocol_judge(&input, &judgement);
+        ck_assert_int_eq(judgement.verdict, VERDICT_WAIT);
+        ck_assert_uint_eq(judgement.next_ns, 400 * S);
+        input.now_ns = 400 * S;
+        hami_internal_protocol_judge(&input, &judgement);
+        ck_assert_int_eq(judgement.verdict, VERDICT_TAKE);
+    }
+    record.kind = HAMI_LOCK_FREE;
+    hami_internal_protocol_judge(&input, &judgement);
+    ck_assert_int_eq(judgement.reason, REASON_FREE);
+    record.kind = HAMI_LOCK_OWNED;
+    hami_internal_protocol_judge(&input, &judgement);
+    ck_assert_int_eq(judgement.verdict, VERDICT_ASK);
+    input.can_inspect = false;
+    hami_internal_protocol_judge(&input, &judgement);
+    ck_assert_int_eq(judgement.reason, REASON_AGE);
+    input.expire_ns = UINT64_MAX;
+    hami_internal_protocol_judge(&input, &judgement);
+    ck_assert_int_eq(judgement.verdict, VERDICT_WAIT);
+}
+END_TEST
+
+START_TEST(every_input_has_a_verdict_and_no_bound_waiting_owner_is_ever_taken_by_age)
+{
+    struct hami_lock_record record;
+    struct hami_internal_judgement judgement;
+    const char *nodes[] = {NULL, "n", "m"}, *uids[] = {"u", "v"};
+
+    for (unsigned bits = 0; bits < 2 * 3 * 2048; bits++) {
+        unsigned rest = bits / 6;
+        struct hami_owner_facts facts = {.known = true,
+                                         .exists = rest & 1,
+                                         .deleting = rest & 2,
+                                         .finished = rest & 4,
+                                         .started = rest & 8,
+                                         .devices_left = rest & 16,
+                                         .bind_phase =
+                                             (enum hami_bind_phase)(rest >> 5 & 3),
+                                         .done = rest & 128 ? 7 : 0,
+                                         .uid = uids[bits % 2],
+                                         .node = nodes[bits / 2 % 3]};
+        struct hami_internal_judge_input input = judge_input(&record, rest & 256);
+        input.facts = &facts;
+        input.revoked = rest & 512;
+        input.now_ns += rest & 1024 ? 1000 * S : 0;
+        hami_internal_protocol_judge(&input, &judgement);
+        ck_assert_str_ne(hami_internal_protocol_reason_text(judgement.reason), "");
+        bool waiting = facts.exists && facts.node && !strcmp(facts.node, "n") &&
+                       !facts.started && !facts.finished &&
+                       !(facts.done == 7 && !facts.devices_left &&
+                         facts.bind_phase == HAMI_BIND_PHASE_SUCCESS);
+        ck_assert(!waiting || judgement.verdict == VERDICT_WAIT);
+        bool unbound = facts.exists && !facts.node && !facts.finished &&
+                       !facts.deleting && (!record.has_lease || !strcmp(facts.uid, "u"));
+        ck_assert(!unbound || input.revoked || judgement.verdict != VERDICT_TAKE);
+    }
+}
+END_TEST
+
+START_TEST(identities_are_compared_whole)
+{
+    struct hami_lock_record record;
+
+    (void)judge_input(&record, true);
+    ck_assert(hami_internal_protocol_is_own(&record, "x", "y", "u"));
+    ck_assert(!hami_internal_protocol_is_own(&record, "ns", "pod", "u2"));
+    (void)judge_input(&record, false);
+    ck_assert(hami_internal_protocol_is_own(&record, "ns", "pod", "u"));
+    ck_assert(!hami_internal_protocol_is_own(&record, "ns", "po", "u"));
+    ck_assert(!hami_internal_protocol_is_own(&record, "n", "pod", "u"));
+    record.kind = HAMI_LOCK_LEGACY;
+    ck_assert(!hami_internal_protocol_is_own(&record, "ns", "pod", "u"));
+    ck_assert_int_eq(hami_internal_protocol_compare("l", "x", "l", "x"), STANDING_OURS);
+    ck_assert_int_eq(hami_internal_protocol_compare("l", "y", "l", "x"), STANDING_OTHER);
+    ck_assert_int_eq(hami_internal_protocol_compare("l", NULL, "l", "x"), STANDING_OTHER);
+    ck_assert_int_eq(hami_internal_protocol_compare(NULL, "x", "l", "x"),
+                     STANDING_ABSENT);
+    ck_assert_int_eq(hami_internal_protocol_compare("", "x", "l", "x"), STANDING_ABSENT);
+}
+END_TEST
+
+static const struct {
+    const char *what;
+    struct hami_owner_facts facts;
+    bool revoked;
+    enum hami_internal_release release;
+} releases[] = {
+    {"gone", {.exists = false}, false, RELEASE_REMOVE},
+    {"unbound", {.exists = true, .uid = "u"}, false, RELEASE_REVOKE},
+    {"unbound, revoked", {.exists = true, .uid = "u"}, true, RELEASE_REMOVE},
+    {"unbound, deleting",
+     {.exists = true, .uid = "u", .deleting = true},
+     false,
+     RELEASE_REMOVE},
+    {"elsewhere", {.exists = true, .uid = "u", .node = "m"}, false, RELEASE_REMOVE},
+    {"here", {.exists = true, .uid = "u", .node = "n"}, false, RELEASE_HAND_OFF},
+    {"here, started",
+     {.exists = true, .uid = "u", .node = "n", .started = true},
+     false,
+     RELEASE_REMOVE},
+    {"here, served",
+     {.exists = true,
+      .uid = "u",
+      .node = "n",
+      .done = 7,
+      .bind_phase = HAMI_BIND_PHASE_SUCCESS},
+     false,
+     RELEASE_REMOVE},
+    {"here, finished",
+     {.exists = true, .uid = "u", .node = "n", .finished = true},
+     false,
+     RELEASE_REMOVE},
+    {"another uid", {.exists = true, .uid = "v"}, false, RELEASE_REMOVE},
+    {"another uid here",
+     {.exists = true, .uid = "v", .node = "n"},
+     false,
+     RELEASE_HAND_OFF},
+};
+
+START_TEST(the_table_of_releases)
+{
+    ck_assert_msg(hami_internal_protocol_release(&releases[_i].facts, "u", "n", 7,
+                                                 releases[_i].revoked) ==
+                      releases[_i].release,
+                  "%s", releases[_i].what);
+}
+END_TEST
+
+START_TEST(only_final_facts_of_a_watch_are_proofs)
+{
+    struct hami_owner_facts facts = {
+        .known = true, .exists = true, .uid = "u", .node = "n"};
+
+    ck_assert(!hami_internal_protocol_is_final(&facts, "u", "n", 7));
+    facts.started = true;
+    ck_assert(hami_internal_protocol_is_final(&facts, "u", "n", 7));
+    ck_assert(!hami_internal_protocol_is_final(&facts, "v", "n", 7));
+    facts.exists = false;
+    ck_assert(!hami_internal_protocol_is_final(&facts, "u", "n", 7));
+    facts =
+        (struct hami_owner_facts){.known = true, .exists = true, .uid = "u", .node = "m"};
+    ck_assert(hami_internal_protocol_is_final(&facts, "u", "n", 7));
+    facts = (struct hami_owner_facts){
+        .known = true, .exists = true, .uid = "u", .deleting = true};
+    ck_assert(hami_internal_protocol_is_final(&facts, "u", "n", 7));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pure");
+    TCase *pure = tcase_create("pure");
+
+    tcase_add_loop_test(pure, each_lock_value_has_one_class_case_1_17, 0, COUNT(values));
+    tcase_add_test(pure, a_huge_lock_value_is_malformed_and_harmless);
+    tcase_add_loop_test(pure, a_lease_speaks_only_for_the_value_that_it_was_written_with,
+                        0, COUNT(leases));
+    tcase_add_test(pure, the_hold_limit_of_a_lease_is_bounded);
+    tcase_add_test(pure, lock_and_lease_are_written_byte_for_byte);
+    tcase_add_test(pure, lease_keys_follow_from_lock_keys);
+    tcase_add_loop_test(pure, json_is_read_strictly, 0, COUNT(objects));
+    tcase_add_test(pure, a_member_may_end_the_reading);
+    tcase_add_test(pure, names_are_those_that_kubernetes_takes);
+    tcase_add_test(pure, each_code_has_a_name_and_a_meaning);
+    tcase_add_test(pure, a_place_is_kept_for_its_owner_and_node_and_time);
+    tcase_add_test(pure, timers_come_in_order_whatever_is_armed_moved_and_cleared);
+    tcase_add_test(pure, one_that_comes_back_is_put_where_its_number_says);
+    tcase_add_test(pure, priorities_are_lanes_with_bounded_overtaking);
+    tcase_add_test(pure, a_fence_is_above_everything_known);
+    tcase_add_loop_test(pure, the_truth_table_of_takeover, 0, COUNT(judged));
+    tcase_add_test(pure, what_can_not_be_judged_is_aged);
+    tcase_add_test(
+        pure, every_input_has_a_verdict_and_no_bound_waiting_owner_is_ever_taken_by_age);
+    tcase_add_test(pure, identities_are_compared_whole);
+    tcase_add_loop_test(pure, the_table_of_releases, 0, COUNT(releases));
+    tcase_add_test(pure, only_final_facts_of_a_watch_are_proofs);
+    suite_add_tcase(suite, pure);
+    return scripted_run(suite);
+}
