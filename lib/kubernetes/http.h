@@ -5,15 +5,19 @@
  * functions: streams (watches), timers and requests that can be cancelled, all on the
  * client's one thread.
  *
- *  I1  Every callback runs on the client's thread, exactly once where it says so, with no
- * lock held. I2  A callback never runs inside the function that starts or cancels: these
- * may be called with a lock of the caller's own held. They never block and are MT-Safe.
- *  I3  A handle is valid until its last callback (answered, on_end, on_fire) has been
+ * I1: every callback runs on the client's thread, exactly once where it says so, with no
+ * lock held.
+ *
+ * I2: a callback never runs inside the function that starts or cancels: these may be
+ * called with a lock of the caller's own held. They never block and are MT-Safe.
+ *
+ * I3: a handle is valid until its last callback (answered, on_end, on_fire) has been
  * entered; cancel is for handles that are valid. A caller that cancels from another
  * thread than the client's keeps handle and "has ended" under a lock of its own. `ret` is
- * written before any callback can run, but for a request that is started from another
- * thread: keep that lock over the start. I4  hami_kubernetes_free() ends everything with
- * CLOSED; nothing can be started from then on.
+ * written before any callback can run, and is NULL on failure.
+ *
+ * I4: hami_kubernetes_free() ends everything with CLOSED; nothing can be started from
+ * then on.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HTTP_H
 #define HAMI_INTERNAL_KUBERNETES_HTTP_H

@@ -8,6 +8,9 @@
  * Lock: client->mutex, while the inbox is emptied and when the thread decides to sleep.
  * Callbacks run with no lock held; what they start is taken in the next turn, before the
  * thread sleeps.
+ *
+ * Sockets of ours are close-on-exec. The pair that libcurl wakes its poll by is not, and
+ * nobody can get at it: a program that execs without closing hands two idle sockets on.
  */
 #include "http_client.h"
 

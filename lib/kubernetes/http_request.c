@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests on the client's thread: waiting for a place, in flight, delayed by
- * Retry-After, ended.
+ * Requests on the client's thread: waiting for a place, in flight, delayed, ended.
  *
  *     waiting -> in flight -> ended
  *        ^           |
- *        +- delayed <+   429, 503 with Retry-After; 401 once, after a look at the token's
- * file
+ *        +- delayed <+
+ *
+ * Delayed by 429 or 503 with Retry-After. Back to waiting at once: by 401, once and if
+ * the token's file has changed, and when the server left the request out.
  *
  * What is known of a request's fate: it was surely not sent unless libcurl came to the
  * point of writing it (transfer->sends) or an earlier try was answered 503, which says
