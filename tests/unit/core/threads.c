@@ -187,10 +187,12 @@ static void try_once(struct worker *worker, unsigned round)
     struct hami_nodelock_request request = {
         .size = sizeof(request), .node = NODE, .owner = {"default", name, uid}};
     uint64_t jitter = (worker->number * 7919 + round * 104729) % 97;
+    bool patient =
+        worker->deadline_us == 0 || round % 4 == 1; /* some must always get it */
     request.deadline_ns =
-        worker->deadline_us
-            ? hami_nodelock_now(worker->lock) + worker->deadline_us * (50 + jitter) * 10
-            : hami_nodelock_in_ms(worker->lock, 30000);
+        patient ? hami_nodelock_in_ms(worker->lock, 30000)
+                : hami_nodelock_now(worker->lock) +
+                      (round % 8 == 2 ? 1 : worker->deadline_us * (50 + jitter) * 10);
     if (worker->cancels && round % 3 == 0 && hami_cancel_new(&cancel) == 0) {
         request.cancel = cancel;
         hami_cancel_fire(cancel);
