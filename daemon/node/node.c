@@ -3,6 +3,10 @@
 /*
  * hamid node: puts the parts together, and takes them apart again on SIGTERM.
  *
+ * A start in order: the socket opens, the Node object gets its annotation, a lock that a
+ * crash left is freed; then the agent says that it is ready. Plugins are served from the
+ * first moment on.
+ *
  * A stop in order: no new allocation; open ones get STOP_MS to be said done or failed;
  * then the socket closes, what is with the library ends (each call has a deadline), the
  * annotation goes from the Node object. Open allocations that remain are dropped: nothing
@@ -27,8 +31,13 @@
 #define STOP_MS 3000
 #define STOP_LOOK_MS 10 /* how often to look whether all is answered */
 #define REMOVE_MS 2000
+#define RECOVER_MS 5000
 
 struct node {
+    struct hamid_letter recovered; /* first */
+    bool is_recovering;
+    int recover_code;
+    char recover_text[256];
     struct node_options options;
     struct event_base *base;
     struct event *signals[2];
@@ -87,7 +96,8 @@ static void told_to_stop(evutil_socket_t number, short what, void *data)
  */
 static void drain(struct node *node)
 {
-    while (agent_pending(node->agent) > 0 || presence_is_pending(node->presence)) {
+    while (agent_pending(node->agent) > 0 || presence_is_pending(node->presence) ||
+           node->is_recovering) {
         if (event_base_loop(node->base, EVLOOP_ONCE) != 0) {
             return;
         }
@@ -97,15 +107,50 @@ static void drain(struct node *node)
 /* ---- starting
  * ---------------------------------------------------------------------------------- */
 
-static void presence_written(void *data)
+static void say_ready(struct node *node)
 {
-    struct node *node = data;
-
     agent_set_ready(node->agent, true);
     hamid_notify("READY=1\nSTATUS=Serving device plugins");
     hamid_log_info(0, "Ready: the Node object says that an agent is here", "node",
                    node->options.node, "annotation",
                    HAMI_HANDSHAKE_AGENT_KEY "=" PRESENCE_FREE_NODE, NULL);
+}
+
+static void recovered_opened(struct hamid_letter *letter)
+{
+    struct node *node = (struct node *)letter;
+
+    node->is_recovering = false;
+    if (node->recover_code < 0) {
+        hamid_log_warning("Could not look whether a lock was left by a crash", "code",
+                          hami_errname(node->recover_code), "err", node->recover_text,
+                          NULL);
+    }
+    say_ready(node);
+}
+
+/* On the client's thread. */
+static void recovered(void *data, int code, const struct hami_error *error)
+{
+    struct node *node = data;
+
+    node->recover_code = code;
+    (void)snprintf(node->recover_text, sizeof(node->recover_text), "%.255s",
+                   error != NULL ? error->text : "");
+    hamid_mailbox_post(node->mailbox, &node->recovered);
+}
+
+static void presence_written(void *data)
+{
+    struct node *node = data;
+    uint64_t deadline = hami_kubernetes_in_ms(RECOVER_MS);
+
+    node->recovered.open = recovered_opened;
+    node->is_recovering = true;
+    if (hami_handshake_recover_start(node->handshake, deadline, recovered, node) < 0) {
+        node->is_recovering = false;
+        say_ready(node);
+    }
 }
 
 static int open_client(struct node *node, struct hami_error *error)

@@ -514,6 +514,21 @@ HAMI_PUBLIC int hami_handshake_fail_start(hami_handshake_job *job, const char *r
  */
 HAMI_PUBLIC hami_handshake_job *hami_handshake_drop(hami_handshake_job *job);
 
+/*
+ * Finishes what a crash cut off: where the node's lock names a pod that was served wholly, frees it,
+ * guarded. To be called when the node side starts; changes nothing else.
+ * @callback required; comes exactly once, on the client's thread, with 0 (there was nothing to free, or
+ *           it is freed; a doubtful release goes on behind), or ACCESS, NODE, PROTO, TRANSPORT, TIMEDOUT,
+ *           NOMEM, CLOSED
+ * Returns   0 - the callback will come; or INVAL, FORKED, NOMEM, CLOSED
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_recover_start(hami_handshake *handshake, uint64_t deadline_ns,
+                                             hami_done_fn callback, void *data);
+
 #ifdef __cplusplus
 }
 #endif

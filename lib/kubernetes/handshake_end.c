@@ -30,7 +30,6 @@
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 1000
 
-static void run(struct hami_handshake_job *job);
 static void answered(void *data, const struct hami_kubernetes_answer *answer);
 
 /* ---- telling the caller, going on behind, the end
@@ -148,7 +147,7 @@ static void paused(void *data, int code)
         is_closed(job);
         return;
     }
-    run(job);
+    hami_internal_handshake_run(job);
 }
 
 /* The caller's time is up while its pod is not written: it will refuse the container. */
@@ -192,7 +191,7 @@ void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *t
     }
 }
 
-static void run(struct hami_handshake_job *job)
+void hami_internal_handshake_run(struct hami_handshake_job *job)
 {
     int code = hami_internal_handshake_send(job, answered);
 
@@ -211,7 +210,7 @@ static void go_to(struct hami_handshake_job *job,
 {
     job->stage = stage;
     job->tries = 0;
-    run(job);
+    hami_internal_handshake_run(job);
 }
 
 /* The pod says what it must; now the lock, if it is the time and there is one. */
@@ -249,7 +248,7 @@ static void pod_is_refused(struct hami_handshake_job *job, int code, const char 
             hami_internal_handshake_end(job);
         }
     } else if (fail_behind(job, code, text)) {
-        run(job);
+        hami_internal_handshake_run(job);
     }
 }
 
@@ -335,7 +334,7 @@ static void pod_was_read(struct hami_handshake_job *job, const json_t *pod)
         hami_internal_handshake_retry(job, hami_strerror(code));
     } else if (code < 0) {
         if (fail_behind(job, HAMI_E_LOST, "its devices were rewritten meanwhile")) {
-            run(job);
+            hami_internal_handshake_run(job);
         }
     } else if (is_step_done(job, pod)) {
         pod_is_written(job);
@@ -449,7 +448,7 @@ static void begin_end(void *data, int code)
         pod_is_refused(job, code, hami_strerror(code));
         return;
     }
-    run(job);
+    hami_internal_handshake_run(job);
 }
 
 static int start(hami_handshake_job *job, uint64_t deadline_ns, hami_done_fn callback,

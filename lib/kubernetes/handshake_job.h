@@ -15,6 +15,9 @@
 int hami_internal_handshake_send(struct hami_handshake_job *job,
                                  hami_kubernetes_answered_fn answered);
 
+/* Goes on with job->stage now. The job may be gone afterwards. */
+void hami_internal_handshake_run(struct hami_handshake_job *job);
+
 /* Goes on with job->stage after a pause that grows: none the first time. Tells the caller
  * where its time is up. The job may be gone afterwards. */
 void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *why);

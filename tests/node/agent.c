@@ -303,6 +303,34 @@ START_TEST(allocation_from_before_a_restart_is_gone)
 }
 END_TEST
 
+START_TEST(case_4_28_crash_before_the_release_is_made_good_at_start)
+{
+    struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "nodes"},
+                                  .count = 1,
+                                  .action = KUBESIM_HANG_BEFORE};
+    char id[64];
+    pid_t caller;
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ask(id, sizeof(id));
+    kubesim_arm(world.sim, &fault);
+    caller = fork(); /* waits for its answer while the agent is killed */
+    if (caller == 0) {
+        end(id, "done", "{}");
+        _exit(0);
+    }
+    world_wait_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
+    ck_assert_int_eq(kill(agent.pid, SIGKILL), 0);
+    ck_assert_int_eq(process_wait(agent.pid), -1);
+    ck_assert_int_ge(process_wait(caller), 0);
+    close(agent.notify_fd);
+    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,a");
+    agent_start(&agent, &world, NULL); /* waits for READY */
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
+}
+END_TEST
+
 START_TEST(stop_waits_for_done_and_takes_nothing_new)
 {
     char id[64], other[64];
@@ -483,6 +511,7 @@ static TCase *all_cases(void)
     tcase_add_test(cases, bodies_beyond_all_bounds_are_refused);
     tcase_add_test(cases, annotation_says_that_an_agent_is_here_until_it_stops);
     tcase_add_test(cases, allocation_from_before_a_restart_is_gone);
+    tcase_add_test(cases, case_4_28_crash_before_the_release_is_made_good_at_start);
     tcase_add_test(cases, stop_waits_for_done_and_takes_nothing_new);
     tcase_add_test(cases, socket_is_this_users_alone);
     tcase_add_test(cases, command_lines_are_checked);

@@ -492,6 +492,88 @@ START_TEST(case_2_04_other_writers_changes_survive)
 }
 END_TEST
 
+/* ---- after a crash -------------------------------------------------------------- */
+
+static int recover(void)
+{
+    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .changed = PTHREAD_COND_INITIALIZER};
+
+    ck_assert_int_eq(hami_handshake_recover_start(handshake, hami_kubernetes_in_ms(5000),
+                                                  heard_end, &heard),
+                     0);
+    pthread_mutex_lock(&heard.mutex);
+    while (heard.count < 1) {
+        pthread_cond_wait(&heard.changed, &heard.mutex);
+    }
+    pthread_mutex_unlock(&heard.mutex);
+    return heard.codes[0];
+}
+
+/* What stands when the node side starts, and whether the lock is freed. */
+static const struct {
+    const char *title;
+    const char *devices; /* of pod a */
+    const char *phase;
+    const char *done;
+    const char *uid; /* of the lease; "" = pod a's, NULL = no lease */
+    bool is_freed;
+} remains[] = {
+    {"served", ";", "success", "7", "", true},
+    {"not served", "u,N,1,0:;", "allocating", NULL, "", false},
+    {"served under an earlier grant", ";", "success", "6", "", false},
+    {"a phase that anybody may have written", ";", "success", NULL, "", false},
+    {"another uid", ";", "success", "7", "uid-of-its-predecessor", false},
+    {"HAMi's lock, served", ";", "success", NULL, NULL, true},
+    {"HAMi's lock, a container left", ";u,N,1,0:;", "success", NULL, NULL, false},
+    {"HAMi's lock, not marked", ";", "allocating", NULL, NULL, false},
+};
+
+START_TEST(case_4_28_lock_of_a_served_pod_is_freed_at_start)
+{
+    char *uid, *lease = NULL;
+
+    world_simple_pod(&world, "a");
+    kubesim_set_annotation(world.sim, "pods", "ns", "a", WORLD_GPU_KEY,
+                           remains[_i].devices);
+    kubesim_set_annotation(world.sim, "pods", "ns", "a", HAMI_HANDSHAKE_PHASE_KEY,
+                           remains[_i].phase);
+    kubesim_set_annotation(world.sim, "pods", "ns", "a", HAMI_HANDSHAKE_DONE_KEY,
+                           remains[_i].done);
+    uid = world_uid(&world, "a");
+    if (remains[_i].uid != NULL) {
+        lease = world_lease_text(WORLD_TIME ",ns,a",
+                                 *remains[_i].uid != '\0' ? remains[_i].uid : uid, "7");
+    }
+    world_pair(&world, WORLD_TIME ",ns,a", lease);
+    ck_assert_msg(recover() == 0, "%s", remains[_i].title);
+    world_expect_node(&world, HAMI_NODELOCK_KEY,
+                      remains[_i].is_freed ? NULL : WORLD_TIME ",ns,a");
+    ck_assert_uint_eq(world_writes(&world), remains[_i].is_freed);
+    free(lease);
+    free(uid);
+}
+END_TEST
+
+START_TEST(start_with_nothing_to_free_is_quiet)
+{
+    char *lease = world_lease_text(WORLD_TIME ",ns,gone", "uid-of-gone", "9");
+
+    ck_assert_int_eq(recover(), 0); /* no lock */
+    world_pair(&world, WORLD_TIME, NULL);
+    ck_assert_int_eq(recover(), 0); /* a bare time */
+    world_pair(&world, WORLD_TIME ",ns,gone", lease);
+    ck_assert_int_eq(recover(), 0); /* its pod is gone: others know what to do */
+    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,gone");
+    ck_assert_uint_eq(world_writes(&world), 0);
+    ck_assert_int_eq(kubesim_delete(world.sim, "nodes", NULL, "n1"), 200);
+    ck_assert_int_eq(recover(), HAMI_E_NODE);
+    ck_assert_int_eq(hami_handshake_recover_start(handshake, 0, NULL, NULL),
+                     HAMI_E_INVAL);
+    free(lease);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 int main(void)
@@ -526,6 +608,9 @@ int main(void)
     tcase_add_test(cases, pod_of_another_uid_is_never_written_to);
     tcase_add_test(cases, case_3_27_rewritten_devices_are_refused_and_the_lock_freed);
     tcase_add_test(cases, case_2_04_other_writers_changes_survive);
+    tcase_add_loop_test(cases, case_4_28_lock_of_a_served_pod_is_freed_at_start, 0,
+                        COUNT(remains));
+    tcase_add_test(cases, start_with_nothing_to_free_is_quiet);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
