@@ -71,16 +71,17 @@ bool hami_internal_dispatch_arm(struct hami_internal_node *node, uint64_t due_ns
 {
     struct hami_nodelock *lock = node->lock;
 
+    /* Pinned first: as soon as it is armed, dispatch may take the timer and give its pin
+     * back. */
+    hami_internal_nodes_pin(node);
     (void)pthread_mutex_lock(&lock->timers_mutex);
     bool was_armed = node->timer.armed;
     uint64_t before = hami_internal_timers_next(&lock->timers);
     hami_internal_timers_set(&lock->timers, &node->timer, due_ns);
-    bool armed = node->timer.armed;
+    unsigned surplus = 1 + was_armed - node->timer.armed;
     bool sooner = hami_internal_timers_next(&lock->timers) < before;
     (void)pthread_mutex_unlock(&lock->timers_mutex);
-    if (armed && !was_armed) {
-        hami_internal_nodes_pin(node);
-    } else if (!armed && was_armed) {
+    for (; surplus > 0; surplus--) {
         hami_internal_nodes_unpin(node);
     }
     return sooner;

@@ -217,7 +217,8 @@ static int tell_node(struct hami_internal_node *node, const struct hami_owner *o
 {
     struct hami_internal_after after;
 
-    if (!concerns(node, owner)) {
+    /* Without inspect owners are judged by age alone, and no hint can be followed up. */
+    if (!node->lock->transport->inspect || !concerns(node, owner)) {
         return 0;
     }
     struct hami_internal_facts *copy =
