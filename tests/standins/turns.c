@@ -13,6 +13,7 @@ struct waiter {
     struct waiter *next;
     pthread_cond_t wake;
     bool has_permit;
+    bool is_abandoned;
 };
 
 struct queue {
@@ -116,6 +117,7 @@ bool turns_take(struct turns *turns, const char *node, int64_t wait_ms)
     if (!has_permit && !turns->leaks) {
         remove_waiter(queue, waiter);
     }
+    waiter->is_abandoned = !has_permit;
     pthread_mutex_unlock(&turns->mutex);
     if (has_permit || !turns->leaks) {
         free_waiter(waiter);
@@ -134,6 +136,9 @@ void turns_give(struct turns *turns, const char *node)
         queue->waiters = oldest->next;
         oldest->has_permit = true;
         pthread_cond_signal(&oldest->wake);
+        if (oldest->is_abandoned) {
+            free_waiter(oldest); /* and the permit is lost: that is the fault */
+        }
     }
     pthread_mutex_unlock(&turns->mutex);
 }
