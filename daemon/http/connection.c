@@ -12,12 +12,15 @@
  */
 #include "internal.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define INPUT_MAX 65536
+#define INPUT_MAX (1u << 20)
+#define PIECE_MAX (256u << 10) /* of one read or write */
 #define LINGER_MS 2000
 
 static void set_timer(struct hamid_http_exchange *exchange, uint64_t milliseconds)
@@ -292,7 +295,10 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
     exchange->server = server;
     LIST_INSERT_HEAD(&server->exchanges, exchange, siblings);
     server->connections++;
-    if (is_unix) {
+    if (!is_unix) {
+        int one = 1;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    } else {
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
@@ -314,6 +320,8 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
     }
     bufferevent_setcb(exchange->stream, on_readable, on_written, on_event, exchange);
     bufferevent_setwatermark(exchange->stream, EV_READ, 0, INPUT_MAX);
+    (void)bufferevent_set_max_single_read(exchange->stream, PIECE_MAX);
+    (void)bufferevent_set_max_single_write(exchange->stream, PIECE_MAX);
     set_timer(exchange, server->config.idle_ms);
     if (bufferevent_enable(exchange->stream, EV_READ | EV_WRITE) != 0) {
         hamid_http_connection_close(exchange);

@@ -92,10 +92,21 @@ static const char *const ignored_names[] = {
 #define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
 #define OWN_FLAGS_MAX 32
 
-static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
-                           const char **log_format, struct hamid_flag *ret)
+/* A table of flags that is being put together. */
+struct table {
+    struct hamid_flag *flags;
+    size_t count;
+};
+
+static void add(struct table *table, const struct hamid_flag *rows, size_t count)
 {
-    const struct hamid_flag flags[] = {
+    memcpy(&table->flags[table->count], rows, count * sizeof(rows[0]));
+    table->count += count;
+}
+
+static void add_places(struct table *table, struct scheduler_options *o)
+{
+    const struct hamid_flag rows[] = {
         {"listen", "http_bind", HAMID_FLAG_TEXT, &o->listen, "HOST:PORT",
          "Where the extender's verbs are served, plain HTTP. Default 127.0.0.1:8080. "
          "Port 0 takes a "
@@ -125,6 +136,13 @@ static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
          NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
          NULL},
+    };
+    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_filter(struct table *table, struct scheduler_options *o)
+{
+    const struct hamid_flag rows[] = {
         {"filter-url", NULL, HAMID_FLAG_TEXT, &o->filter_url, "URL",
          "An extender (HAMi's) that filter, prioritize and preempt are passed on to, "
          "unread; its "
@@ -138,6 +156,14 @@ static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
          "PEM file that verifies that extender's certificate.", 0, 0, NULL},
         {"filter-timeout", NULL, HAMID_FLAG_DURATION, &o->filter_timeout_ms, "TIME",
          "How long one passed-on request may take. Default 30s.", 1, 3600000, NULL},
+    };
+    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_limits(struct table *table, struct scheduler_options *o,
+                       bool *expire_given)
+{
+    const struct hamid_flag rows[] = {
         {"patience", NULL, HAMID_FLAG_DURATION, &o->patience_ms, "TIME",
          "The extender's httpTimeout in kube-scheduler's configuration: each bind is "
          "answered a "
@@ -164,6 +190,14 @@ static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
          "once. "
          "0 lets them wait. Default 5s.",
          0, 3600000, NULL},
+    };
+    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_rest(struct table *table, struct scheduler_options *o,
+                     const char **log_format)
+{
+    const struct hamid_flag rows[] = {
         {"scheduler-name", NULL, HAMID_FLAG_LIST, &o->scheduler_names, "NAME",
          "Serve only pods of this schedulerName, and watch them.", 0, 0, NULL},
         {"managed-resource", NULL, HAMID_FLAG_LIST, &o->managed_resources, "NAME",
@@ -175,13 +209,22 @@ static void fill_own_flags(struct scheduler_options *o, bool *expire_given,
         {"logging-format", NULL, HAMID_FLAG_TEXT, log_format, "text|json",
          "How log lines look. Default text.", 0, 0, NULL},
     };
-    size_t count = sizeof(flags) / sizeof(flags[0]);
-    memcpy(ret, flags, sizeof(flags));
+    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void fill_flags(struct scheduler_options *o, bool *expire_given,
+                       const char **log_format, struct hamid_flag *ret)
+{
+    struct table table = {ret, 0};
+    add_places(&table, o);
+    add_filter(&table, o);
+    add_limits(&table, o, expire_given);
+    add_rest(&table, o, log_format);
     for (size_t i = 0; i < IGNORED_COUNT; i++) {
-        ret[count++] = (struct hamid_flag){
+        ret[table.count++] = (struct hamid_flag){
             .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
     }
-    memset(&ret[count], 0, sizeof(ret[count]));
+    memset(&ret[table.count], 0, sizeof(ret[0]));
 }
 
 static void set_defaults(struct scheduler_options *options)
@@ -262,7 +305,7 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     bool expire_given = false;
     const char *log_format = "text";
     set_defaults(ret);
-    fill_own_flags(ret, &expire_given, &log_format, flags);
+    fill_flags(ret, &expire_given, &log_format, flags);
     struct hamid_command command = make_command(flags);
     enum hamid_flags_result result = hamid_flags_parse(&command, argc, argv, NULL, error);
     if (result != HAMID_FLAGS_OK) {
@@ -288,7 +331,7 @@ char *scheduler_options_help(void)
     struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
     bool expire_given = false;
     const char *log_format = NULL;
-    fill_own_flags(&options, &expire_given, &log_format, flags);
+    fill_flags(&options, &expire_given, &log_format, flags);
     struct hamid_command command = make_command(flags);
     return hamid_flags_help(&command);
 }

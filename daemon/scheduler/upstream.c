@@ -18,6 +18,9 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
+#define PIECE_BYTES (256L << 10) /* of one read or write; lists of nodes have megabytes  \
+                                  */
+
 struct upstream_call {
     LIST_ENTRY(upstream_call) siblings;
     struct upstream *upstream;
@@ -243,6 +246,8 @@ static bool set_options(struct upstream_call *call, const char *url)
             return false;
         }
     }
+    (void)curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, PIECE_BYTES);
+    (void)curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, PIECE_BYTES);
     (void)curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L); /* libcurl 7.87 and later */
     return true;
 }

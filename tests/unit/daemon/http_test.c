@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -27,7 +25,6 @@ static size_t parked_count;
 static size_t gone_count;
 static size_t handled;
 static bool is_gone;
-static struct hamid_http_peer peer;
 
 static void echo(struct hamid_http_exchange *exchange, void *data)
 {
@@ -35,7 +32,6 @@ static void echo(struct hamid_http_exchange *exchange, void *data)
     (void)data;
     handled++;
     const char *body = hamid_http_body_text(exchange, &length);
-    (void)hamid_http_peer(exchange, &peer);
     hamid_http_answer(exchange, 200, "text/plain", body, length);
 }
 
@@ -424,75 +420,6 @@ START_TEST(test_a_large_answer_arrives_whole)
 }
 END_TEST
 
-START_TEST(test_a_unix_socket_tells_who_calls_and_leaves_no_file)
-{
-    char directory[] = "/tmp/hamid-http-XXXXXX";
-    char path[64];
-    char error[256];
-    struct stat status;
-    struct http_client client;
-    struct hamid_http_server *second = NULL;
-    start_default();
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    (void)snprintf(path, sizeof(path), "%s/agent.sock", directory);
-    ck_assert_int_eq(hamid_http_listen_unix(server, path, 0600, error, sizeof(error)), 0);
-    ck_assert_int_eq(stat(path, &status), 0);
-    ck_assert_int_eq(status.st_mode & 0777, 0600);
-    http_client_open(&client, base, path);
-    http_client_send(&client, "GET /hello HTTP/1.1\r\n\r\n");
-    ck_assert(http_client_until_text(&client, "200 OK"));
-    ck_assert_int_eq(peer.pid, getpid());
-    ck_assert_int_eq(peer.uid, getuid());
-    http_client_close(&client);
-    struct hamid_http_config config = {.routes = routes, .route_count = 1};
-    second = hamid_http_server_new(base, &config);
-    ck_assert_int_ne(hamid_http_listen_unix(second, path, 0600, error, sizeof(error)), 0);
-    ck_assert_ptr_nonnull(strstr(error, "another process"));
-    (void)hamid_http_server_free(second);
-    stop();
-    ck_assert_int_ne(stat(path, &status), 0);
-    (void)rmdir(directory);
-}
-END_TEST
-
-START_TEST(test_a_stale_socket_file_is_replaced_but_no_other_file)
-{
-    char directory[] = "/tmp/hamid-http-XXXXXX";
-    char path[64];
-    char error[256];
-    struct sockaddr_un {
-        unsigned short family;
-        char path[108];
-    } stale = {.family = AF_UNIX};
-    start_default();
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    (void)snprintf(path, sizeof(path), "%s/agent.sock", directory);
-    (void)snprintf(stale.path, sizeof(stale.path), "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&stale, sizeof(stale)), 0);
-    (void)close(fd);
-    ck_assert_int_eq(hamid_http_listen_unix(server, path, 0600, error, sizeof(error)), 0);
-    (void)snprintf(path, sizeof(path), "%s", directory);
-    ck_assert_int_ne(hamid_http_listen_unix(server, path, 0600, error, sizeof(error)), 0);
-    ck_assert_ptr_nonnull(strstr(error, "no socket"));
-    stop();
-    (void)rmdir(directory);
-}
-END_TEST
-
-START_TEST(test_addresses_of_the_loopback)
-{
-    ck_assert(hamid_http_is_loopback("127.0.0.1:80"));
-    ck_assert(hamid_http_is_loopback("localhost:80"));
-    ck_assert(hamid_http_is_loopback("[::1]:80"));
-    ck_assert(!hamid_http_is_loopback("0.0.0.0:80"));
-    ck_assert(!hamid_http_is_loopback(":80"));
-    ck_assert(!hamid_http_is_loopback("::1:80"));
-    ck_assert(!hamid_http_is_loopback("127.0.0.1"));
-    ck_assert(!hamid_http_is_loopback("127.0.0.1:port"));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("HTTP server");
@@ -518,9 +445,6 @@ int main(void)
     tcase_add_test(all, test_a_path_that_ends_with_a_star_is_a_beginning);
     tcase_add_test(all, test_draining_answers_what_is_parked_and_takes_nothing_new);
     tcase_add_test(all, test_a_large_answer_arrives_whole);
-    tcase_add_test(all, test_a_unix_socket_tells_who_calls_and_leaves_no_file);
-    tcase_add_test(all, test_a_stale_socket_file_is_replaced_but_no_other_file);
-    tcase_add_test(all, test_addresses_of_the_loopback);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

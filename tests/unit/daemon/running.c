@@ -245,3 +245,17 @@ unsigned running_node_writes(struct running *running)
     struct kubesim_match match = {.verb = "patch", .resource = "nodes", .user = "admin"};
     return kubesim_count(running->sim, &match);
 }
+
+double running_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void running_close(struct http_client *clients, int count)
+{
+    for (int i = 0; i < count; i++) {
+        http_client_close(&clients[i]);
+    }
+}

@@ -68,4 +68,9 @@ void running_release(struct running *running, const char *node, const char *name
 unsigned running_bindings(struct running *running, const char *name);
 unsigned running_node_writes(struct running *running);
 
+/* Seconds of a monotonic clock. */
+double running_seconds(void);
+
+void running_close(struct http_client *clients, int count);
+
 #endif

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries that a test plays: it decides when an acquire is granted, when a Binding is
+ * answered and what a read of the pod tells, and sees what was asked for.
+ */
+#ifndef TESTS_DAEMON_PLAYED_H
+#define TESTS_DAEMON_PLAYED_H
+
+#include "bind.h"
+
+#define ASKED_MAX 64
+
+struct hami_wait {
+    hami_acquired_fn callback;
+    void *data;
+    uint64_t deadline_ns;
+    char node[64];
+    char uid[64];
+    bool aborted;
+    bool ended;
+};
+
+struct hami_lease {
+    const char *node;
+    bool released;
+    bool handed_off;
+};
+
+struct asked {
+    void *data;
+    hami_done_fn bound;
+    hami_kubernetes_pod_fn read;
+};
+
+extern struct hami_wait waits[ASKED_MAX];
+extern size_t wait_count;
+extern struct hami_lease leases[ASKED_MAX];
+extern size_t lease_count;
+extern struct asked bindings[ASKED_MAX];
+extern size_t binding_count;
+extern struct asked reads[ASKED_MAX];
+extern size_t read_count;
+extern int acquire_answer;
+extern int snapshots;
+extern struct metrics metrics;
+extern struct binder *binder;
+
+/* Who asked, and what he was told. */
+struct caller {
+    struct bind_caller *handle;
+    bool answered;
+    char error[BIND_ERROR_MAX];
+};
+
+/* A binder with that configuration; patience 30 s unless set. */
+void set_up(struct binder_config config);
+void set_up_default(void);
+/* Asserts that no bind is left. */
+void tear_down(void);
+/* A request comes in. */
+void ask(struct caller *caller, const char *uid, const char *node);
+/* An acquire ends; code 0 grants the next of leases. */
+void end_wait(size_t index, int code, const char *text);
+/* A Binding is answered, and the loop turns. */
+void end_binding(size_t index, int code, const char *text);
+/* A read of the pod is answered. @uid NULL = there is none */
+void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
+              const char *resource);
+/* A read of the pod fails. */
+void fail_read(size_t index, int code, const char *text);
+
+#endif
