@@ -234,7 +234,17 @@ hami_kubernetes_transport_new(hami_kubernetes *client,
                               const struct hami_kubernetes_transport_config *config,
                               struct hami_transport **ret, struct hami_error *reterr);
 
-/* Frees such a transport; no manager may use it any more. Takes NULL, returns NULL. Since 0.1 */
+/*
+ * Frees such a transport. Watches and calls that are still in flight end soon afterwards on the client's
+ * thread; each call is completed.
+ * @transport  consumed; NULL is fine. Every manager that used it must have been freed (L1); calls begun
+ *             by hami_transport_call() may still be under way
+ * Returns     NULL
+ * Blocks      never
+ * Threads     no other call on this transport may come later
+ * Callback    yes
+ * Since       0.1
+ */
 HAMI_PUBLIC struct hami_transport *
 hami_kubernetes_transport_free(struct hami_transport *transport);
 

@@ -290,7 +290,8 @@ static int new_binding(hami_kubernetes *client, const hami_lease *lease,
         return HAMI_E_NOMEM;
     }
     binding->client = client;
-    binding->deadline_ns = deadline_ns;
+    /* To a request 0 means "as configured"; here it is a moment long past. */
+    binding->deadline_ns = deadline_ns > 0 ? deadline_ns : 1;
     binding->lease.size = sizeof(binding->lease);
     int code = hami_lease_facts(lease, &binding->lease);
     const struct hami_owner *owner = &binding->lease.owner;

@@ -291,7 +291,9 @@ int hami_kubernetes_transport_new(hami_kubernetes *client,
 struct hami_transport *hami_kubernetes_transport_free(struct hami_transport *transport)
 {
     struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
-    if (owner == NULL) {
+    if (owner == NULL || hami_internal_http_is_forked(owner->client)) {
+        /* In a forked child the mutex may be held for ever, and the watches are the
+         * parent's: what they share with us stays. */
         return NULL;
     }
     pthread_mutex_lock(&owner->mutex);

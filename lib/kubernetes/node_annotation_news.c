@@ -367,6 +367,9 @@ void hami_internal_annotation_unwatch(struct hami_transport *transport,
 {
     struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
     struct taken taken = {{NULL}};
+    if (hami_internal_http_is_forked(owner->client)) {
+        return;
+    }
     bool may_wait = !hami_internal_http_is_own_thread(owner->client);
     pthread_mutex_lock(&owner->mutex);
     size_t place = place_of(owner, lock);

@@ -123,7 +123,9 @@ int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespac
     }
     describing->callback = callback;
     describing->data = data;
-    int code = hami_internal_pod_read(client, namespace_name, name, deadline_ns, describe,
+    /* To a request 0 means "as configured"; here it is a moment long past. */
+    int code = hami_internal_pod_read(client, namespace_name, name,
+                                      deadline_ns > 0 ? deadline_ns : 1, describe,
                                       describing, NULL);
     if (code < 0) {
         free(describing);

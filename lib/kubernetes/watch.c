@@ -137,12 +137,22 @@ static void paused(void *data, int code)
 
 void hami_internal_watch_pause(struct hami_internal_watch *watch, uint64_t delay_ms)
 {
+    int code = 0;
     pthread_mutex_lock(&watch->mutex);
-    if (!watch->stopped && hami_internal_http_timer_start(watch->client, delay_ms, paused,
-                                                          watch, &watch->timer) == 0) {
-        watch->activity = HAMI_INTERNAL_WATCH_PAUSE;
+    if (!watch->stopped) {
+        code = hami_internal_http_timer_start(watch->client, delay_ms, paused, watch,
+                                              &watch->timer);
+        watch->activity =
+            code == 0 ? HAMI_INTERNAL_WATCH_PAUSE : HAMI_INTERNAL_WATCH_NOTHING;
     }
     pthread_mutex_unlock(&watch->mutex);
+    if (code == HAMI_E_NOMEM) {
+        hami_internal_watch_set_synced(watch, false, false);
+        hami_internal_http_log(
+            watch->client, HAMI_LOG_ERROR,
+            "Watch of %s has ended for lack of memory; restart this process",
+            watch->path);
+    }
 }
 
 static uint64_t failure_delay(struct hami_internal_watch *watch, uint64_t retry_after_ms)

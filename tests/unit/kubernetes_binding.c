@@ -275,6 +275,8 @@ START_TEST(a_deadline_in_the_past_sends_nothing)
     struct hami_error error = HAMI_ERROR_INIT;
     ck_assert_int_eq(hami_kubernetes_bind(world.client, &lease, 1, &error),
                      HAMI_E_TIMEDOUT);
+    ck_assert_int_eq(hami_kubernetes_bind(world.client, &lease, 0, &error),
+                     HAMI_E_TIMEDOUT);
     ck_assert_uint_eq(sends(), 0);
 }
 END_TEST

@@ -373,7 +373,97 @@ START_TEST(a_waiter_is_served_though_the_watch_ends_right_before_the_release)
 }
 END_TEST
 
-START_TEST(a_node_that_is_deleted_ends_the_wait)
+#define CROWD 20
+
+/* Waiters of one burst; `granted` holds their leases in order. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    hami_lease *granted[CROWD];
+    size_t count;
+    size_t failed;
+} crowd;
+
+static void keep_lease(void *data, int code, hami_lease *lease,
+                       const struct hami_error *error)
+{
+    (void)data;
+    (void)error;
+    pthread_mutex_lock(&crowd.mutex);
+    if (code == 0) {
+        crowd.granted[crowd.count++] = lease;
+    } else {
+        crowd.failed++;
+    }
+    pthread_cond_signal(&crowd.changed);
+    pthread_mutex_unlock(&crowd.mutex);
+}
+
+static hami_lease *wait_lease(size_t place)
+{
+    pthread_mutex_lock(&crowd.mutex);
+    while (crowd.count <= place && crowd.failed == 0) {
+        pthread_cond_wait(&crowd.changed, &crowd.mutex);
+    }
+    hami_lease *lease = crowd.failed == 0 ? crowd.granted[place] : NULL;
+    pthread_mutex_unlock(&crowd.mutex);
+    ck_assert_ptr_nonnull(lease);
+    return lease;
+}
+
+/* case 1.25 */
+START_TEST(a_crowd_of_waiters_asks_for_little_and_one_of_them_patches)
+{
+    hami_lease *holder;
+    char name[16];
+    char *uid = add_pod("holder");
+    memset(&crowd, 0, sizeof(crowd));
+    pthread_mutex_init(&crowd.mutex, NULL);
+    pthread_cond_init(&crowd.changed, NULL);
+    ck_assert_int_eq(acquire(&one, "n1", "holder", uid, 10000, &holder), 0);
+    ck_assert_int_eq(bind_lease(holder), 0);
+    hami_lease_handoff(holder);
+    kubesim_forget_log(fixture.sim);
+    for (int i = 0; i < CROWD; i++) {
+        struct hami_nodelock_request request = HAMI_NODELOCK_REQUEST_INIT;
+        snprintf(name, sizeof(name), "w%d", i);
+        char *waiting = add_pod(name);
+        request.node = "n1";
+        request.owner = (struct hami_owner){"default", name, waiting};
+        request.deadline_ns = hami_nodelock_in_ms(one.lock, 20000);
+        ck_assert_int_eq(
+            hami_nodelock_acquire_start(one.lock, &request, keep_lease, NULL, NULL), 0);
+        free(waiting);
+    }
+    /* The pods of two looks at the holder, a second apart at least, have passed by then.
+     */
+    ck_assert(kubesim_wait_count(
+        fixture.sim,
+        &(struct kubesim_match){
+            .verb = "get", .resource = "pods", .name = "holder", .user = "admin"},
+        2, WAIT_MS));
+    unsigned asked = kubesim_count(fixture.sim, &(struct kubesim_match){.user = "admin"});
+    ck_assert_msg(asked < CROWD, "%u requests", asked);
+    ck_assert_uint_eq(count("patch", "nodes", NULL), 0);
+    serve("n1", "holder");
+    hami_lease *first = wait_lease(0);
+    ck_assert_uint_eq(count("patch", "nodes", NULL), 1);
+    for (size_t i = 0; i < CROWD; i++) {
+        hami_lease *lease = i == 0 ? first : wait_lease(i);
+        struct hami_lease_view view = HAMI_LEASE_VIEW_INIT;
+        ck_assert_int_eq(hami_lease_facts(lease, &view), 0);
+        snprintf(name, sizeof(name), "w%zu", i);
+        ck_assert_str_eq(view.owner.name, name);
+        ck_assert_int_eq(bind_lease(lease), 0);
+        hami_lease_handoff(lease);
+        serve("n1", name);
+    }
+    free(uid);
+    expect_guarded_patches();
+}
+END_TEST
+
+START_TEST(a_node_that_is_not_there_ends_the_wait)
 {
     hami_lease *lease;
     char *uid = add_pod("a");
@@ -399,7 +489,8 @@ int main(void)
     tcase_add_test(cases, the_lock_of_a_pod_that_is_gone_is_taken_at_once);
     tcase_add_test(cases,
                    a_waiter_is_served_though_the_watch_ends_right_before_the_release);
-    tcase_add_test(cases, a_node_that_is_deleted_ends_the_wait);
+    tcase_add_test(cases, a_crowd_of_waiters_asks_for_little_and_one_of_them_patches);
+    tcase_add_test(cases, a_node_that_is_not_there_ends_the_wait);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
