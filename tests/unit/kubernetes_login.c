@@ -405,6 +405,15 @@ START_TEST(files_of_a_login_that_hold_something_else_are_named)
     ck_assert_int_gt(BIO_get_mem_data(bio, &pem), 0);
     fixture.config.key_file = file("other.key", pem);
     expect(HAMI_E_INVAL, "does not belong to the client certificate");
+    (void)BIO_reset(bio);
+    ck_assert_int_eq(PEM_write_bio_PrivateKey(bio, other, EVP_aes_128_cbc(),
+                                              (const unsigned char *)"word", 4, NULL,
+                                              NULL),
+                     1);
+    ck_assert_int_eq(BIO_write(bio, "", 1), 1);
+    ck_assert_int_gt(BIO_get_mem_data(bio, &pem), 0);
+    fixture.config.key_file = file("secret.key", pem);
+    expect(HAMI_E_INVAL, "without a passphrase");
     EVP_PKEY_free(other);
     BIO_free(bio);
 }

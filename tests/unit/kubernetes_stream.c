@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, timers and the heap: what the watch and the back-off stand on.
+ * Streams and timers: what the watch and the back-off stand on.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_client.h"
+#include "http.h"
 #include "kubernetes_support.h"
 
 #define MS UINT64_C(1000000)
@@ -200,6 +200,18 @@ START_TEST(a_refused_stream_ends_with_status_and_body)
     ck_assert_int_eq(heard.ends.told[0].status, 404);
     ck_assert_uint_gt(heard.ends.told[0].body_length, 0);
     ck_assert_uint_eq(heard.opened, 0);
+    ck_assert_uint_eq(heard.lines, 0);
+}
+END_TEST
+
+START_TEST(a_stream_told_to_come_back_later_says_when)
+{
+    (void)kubesim_arm(fixture.sim, &(struct kubesim_fault){.action = KUBESIM_STATUS,
+                                                           .status = 429,
+                                                           .retry_after = 3});
+    ck_assert_int_eq(start(WATCH, 0), 0);
+    ck_assert_int_eq(record_wait(&heard.ends, 1)->status, 429);
+    ck_assert_uint_eq(heard.ends.told[0].retry_after_ms, 3000);
     ck_assert_uint_eq(heard.lines, 0);
 }
 END_TEST
@@ -407,58 +419,11 @@ START_TEST(restarts_of_watches_are_counted)
 }
 END_TEST
 
-/* ---- the heap ------------------------------------------------------------------- */
-
-#define JOBS 500
-
-static void check_heap(const struct hami_internal_http_heap *heap)
-{
-    for (size_t i = 0; i < heap->count; i++) {
-        ck_assert_uint_eq(heap->jobs[i]->heap_index, i);
-        ck_assert_uint_ge(heap->jobs[i]->due_ns,
-                          heap->jobs[i > 0 ? (i - 1) / 2 : 0]->due_ns);
-    }
-}
-
-START_TEST(the_heap_stays_in_order_whatever_is_moved_or_taken_out)
-{
-    static struct hami_internal_http_job jobs[JOBS];
-    struct hami_internal_http_heap heap = {0};
-    uint64_t last = 0;
-
-    srandom((unsigned)_i + 1);
-    for (size_t i = 0; i < JOBS; i++) {
-        jobs[i].due_ns = (uint64_t)random() % 1000;
-        ck_assert(hami_internal_http_heap_reserve(&heap));
-        hami_internal_http_heap_push(&heap, &jobs[i]);
-    }
-    check_heap(&heap);
-    for (size_t i = 0; i < JOBS; i += 3) {
-        hami_internal_http_heap_move(&heap, &jobs[i], (uint64_t)random() % 1000);
-        check_heap(&heap);
-    }
-    for (size_t i = 1; i < JOBS; i += 3) {
-        hami_internal_http_heap_remove(&heap, &jobs[i]);
-        check_heap(&heap);
-    }
-    while (hami_internal_http_heap_first(&heap) != NULL) {
-        struct hami_internal_http_job *job = hami_internal_http_heap_first(&heap);
-
-        ck_assert_uint_ge(job->due_ns, last);
-        last = job->due_ns;
-        hami_internal_http_heap_remove(&heap, job);
-    }
-    ck_assert_uint_eq(heap.count, 0);
-    free(heap.jobs);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("kubernetes stream");
     TCase *http2 = tcase_create("HTTP/2");
     TCase *http1 = tcase_create("HTTP/1.1");
-    TCase *heap = tcase_create("heap");
 
     tcase_add_checked_fixture(http2, setup, teardown);
     tcase_add_checked_fixture(http1, setup_http1, teardown);
@@ -469,6 +434,7 @@ int main(void)
     tcase_add_test(http2, a_cancelled_stream_ends_once_with_canceled);
     tcase_add_test(http2, a_stream_that_is_silent_too_long_ends_with_timedout);
     tcase_add_test(http2, a_refused_stream_ends_with_status_and_body);
+    tcase_add_test(http2, a_stream_told_to_come_back_later_says_when);
     tcase_add_test(http2, freeing_a_client_ends_its_streams_with_closed);
     tcase_add_test(http2, a_lost_connection_ends_a_stream_with_transport);
     tcase_add_test(http2, a_stream_that_breaks_off_in_the_middle_ends_with_transport);
@@ -485,10 +451,7 @@ int main(void)
     tcase_add_test(http1, a_watch_tells_each_change_as_a_line);
     tcase_add_test(http1, a_cancelled_stream_ends_once_with_canceled);
     tcase_add_test(http1, freeing_a_client_ends_its_streams_with_closed);
-    tcase_add_loop_test(heap, the_heap_stays_in_order_whatever_is_moved_or_taken_out, 0,
-                        10);
     suite_add_tcase(suite, http2);
     suite_add_tcase(suite, http1);
-    suite_add_tcase(suite, heap);
     return run_suite(suite);
 }
