@@ -132,6 +132,8 @@ struct agent *agent_new(const struct agent_config *config, char *error, size_t e
     }
     agent->config = *config;
     http.data = agent;
+    refusal_events_init(&agent->events, config->client, config->node,
+                        hami_kubernetes_now());
     if (allocations_init(&agent->table, config->lifetime_ms * UINT64_C(1000000)) < 0) {
         (void)snprintf(error, error_size, "the system gives no random bytes");
         free(agent);

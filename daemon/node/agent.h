@@ -22,6 +22,7 @@ struct hamid_mailbox;
 struct agent_config {
     struct event_base *base;
     struct hamid_mailbox *mailbox;
+    hami_kubernetes *client;
     hami_handshake *handshake;
     const char *node;
     const char *socket;

@@ -188,6 +188,8 @@ static void begun_opened(struct hamid_letter *letter)
         hamid_log_warning("Refused an Allocate: nothing was written to any pod",
                           "resource", call->ask.resource, "code",
                           hami_errname(call->code), "err", call->error.text, NULL);
+        refusal_events_send(&call->agent->events, call->error.text,
+                            hami_kubernetes_now());
         answer_failure(call);
     }
     call_free(call);

@@ -9,11 +9,13 @@
 #include "agent.h"
 #include "allocations.h"
 #include "http/server.h"
+#include "refusal_events.h"
 
 struct agent {
     struct agent_config config;
     struct hamid_http_server *server;
     struct allocations table;
+    struct refusal_events events;
     struct event *expire;
     size_t pending;
     bool is_ready;

@@ -198,6 +198,7 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
     struct agent_config config = {
         .base = node->base,
         .mailbox = node->mailbox,
+        .client = node->client,
         .handshake = node->handshake,
         .node = node->options.node,
         .socket = node->options.socket,

@@ -29,7 +29,8 @@ static const char closing[] =
     "  curl --unix-socket /run/hamid/agent.sock -X POST "
     "http://hamid/v1/allocations/ID/done -d '{}'\n"
     "  or .../ID/failed -d '{\"reason\":\"no such device\"}'.\n"
-    "Its service account needs: pods list, get, patch; nodes get, patch.\n";
+    "Its service account needs: pods list, get, patch; nodes get, patch; events "
+    "create.\n";
 
 static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
                        const char **log_format, struct hamid_flag *ret)

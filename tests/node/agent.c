@@ -122,7 +122,9 @@ END_TEST
 START_TEST(refusals_say_why_and_write_nothing)
 {
     char id[64], text[32];
-    unsigned writes = world_writes(&world);
+    struct kubesim_match patches = {.verb = "patch", .user = "admin"};
+    struct kubesim_match events = {.verb = "create", .resource = "events"};
+    unsigned writes = kubesim_count(world.sim, &patches);
     char *lease = world_lease_text(WORLD_TIME ",ns,gone", "uid-of-gone", "9");
     struct reply reply = ask(id, sizeof(id));
 
@@ -138,7 +140,8 @@ START_TEST(refusals_say_why_and_write_nothing)
     reply = ask(id, sizeof(id));
     ck_assert_int_eq(reply.status, 409);
     ck_assert_str_eq(reply_text(&reply, "code", text, sizeof(text)), "BUSY");
-    ck_assert_uint_eq(world_writes(&world), writes);
+    ck_assert_uint_eq(kubesim_count(world.sim, &patches), writes);
+    ck_assert(kubesim_wait_count(world.sim, &events, 3, 5000)); /* each one an event */
     free(lease);
 }
 END_TEST
@@ -279,6 +282,22 @@ START_TEST(annotation_says_that_an_agent_is_here_until_it_stops)
     world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY,
                       "1,free=scheduler"); /* a successor's */
     agent_start(&agent, &world, NULL);
+}
+END_TEST
+
+START_TEST(agent_waits_for_its_node_object)
+{
+    ck_assert_int_eq(agent_end(&agent), 0);
+    ck_assert_int_eq(kubesim_delete(world.sim, "nodes", NULL, "n1"), 200);
+    struct kubesim_match writes = {.verb = "patch", .resource = "nodes", .code = 404};
+    agent_launch(&agent, &world, NULL);
+    ck_assert(kubesim_wait_count(world.sim, &writes, 1, 5000));
+    ck_assert_int_eq(agent_request(&agent, "/readyz", NULL).status, 503);
+    ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
+    ck_assert_int_eq(kubesim_create_node(world.sim, "n1", WORLD_GPU, 8), 201);
+    agent_wait_ready(&agent);
+    ck_assert_int_eq(agent_request(&agent, "/readyz", NULL).status, 200);
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, "1,free=node");
 }
 END_TEST
 
@@ -510,6 +529,7 @@ static TCase *all_cases(void)
     tcase_add_test(cases, garbage_is_answered_clearly_and_harms_nothing);
     tcase_add_test(cases, bodies_beyond_all_bounds_are_refused);
     tcase_add_test(cases, annotation_says_that_an_agent_is_here_until_it_stops);
+    tcase_add_test(cases, agent_waits_for_its_node_object);
     tcase_add_test(cases, allocation_from_before_a_restart_is_gone);
     tcase_add_test(cases, case_4_28_crash_before_the_release_is_made_good_at_start);
     tcase_add_test(cases, stop_waits_for_done_and_takes_nothing_new);

@@ -67,7 +67,7 @@ static void open_notify(struct agent_process *agent)
     setenv("NOTIFY_SOCKET", agent->notify, 1);
 }
 
-static void wait_ready(struct agent_process *agent)
+void agent_wait_ready(struct agent_process *agent)
 {
     struct pollfd readable = {.fd = agent->notify_fd, .events = POLLIN};
     char text[256];
@@ -80,8 +80,8 @@ static void wait_ready(struct agent_process *agent)
     ck_assert_msg(strncmp(text, "READY=1", 7) == 0, "%s", text);
 }
 
-void agent_start(struct agent_process *agent, struct world *world,
-                 const char *const *extra)
+void agent_launch(struct agent_process *agent, struct world *world,
+                  const char *const *extra)
 {
     const char *words[WORDS_MAX] = {"node",           "--node",      "n1",
                                     "--socket",       agent->socket, "--kubeconfig",
@@ -95,7 +95,13 @@ void agent_start(struct agent_process *agent, struct world *world,
     }
     open_notify(agent);
     agent->pid = process_start(hamid_path, words);
-    wait_ready(agent);
+}
+
+void agent_start(struct agent_process *agent, struct world *world,
+                 const char *const *extra)
+{
+    agent_launch(agent, world, extra);
+    agent_wait_ready(agent);
 }
 
 int agent_end(struct agent_process *agent)

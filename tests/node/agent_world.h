@@ -30,6 +30,10 @@ int process_wait(pid_t pid);
 /* Starts hamid node for n1 and waits until it says READY. EXTRA may be NULL. */
 void agent_start(struct agent_process *agent, struct world *world,
                  const char *const *extra);
+/* The two halves of it. */
+void agent_launch(struct agent_process *agent, struct world *world,
+                  const char *const *extra);
+void agent_wait_ready(struct agent_process *agent);
 /* SIGTERM; its exit status. */
 int agent_end(struct agent_process *agent);
 

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events on the Node object for Allocates that were refused. They have a budget of their
+ * own and are dropped beyond it: news for people must never stand in the way of a write
+ * that frees a lock.
+ */
+#ifndef HAMID_NODE_REFUSAL_EVENTS_H
+#define HAMID_NODE_REFUSAL_EVENTS_H
+
+#include <hami/kubernetes.h>
+
+#define REFUSAL_EVENTS_BURST 5
+#define REFUSAL_EVENTS_EVERY_NS (10 * UINT64_C(1000000000))
+
+struct refusal_events {
+    hami_kubernetes *client;
+    const char *node;  /* borrowed */
+    uint64_t since_ns; /* of what was earned: time is counted from here */
+    unsigned left;
+    uint64_t sent;
+    uint64_t dropped;
+};
+
+void refusal_events_init(struct refusal_events *events, hami_kubernetes *client,
+                         const char *node, uint64_t now_ns);
+
+/* Takes one from the budget, if there is any. */
+bool refusal_events_may_send(struct refusal_events *events, uint64_t now_ns);
+
+/* Sends one, or drops it. Never blocks; nobody is told how it ended. */
+void refusal_events_send(struct refusal_events *events, const char *message,
+                         uint64_t now_ns);
+
+#endif
