@@ -147,15 +147,6 @@ int hami_internal_annotation_send(struct hami_internal_annotation_operation *ope
     return code == 0 || code == HAMI_E_NOMEM ? code : HAMI_E_TRANSPORT;
 }
 
-bool hami_internal_annotation_is_over(
-    struct hami_internal_annotation_operation *operation)
-{
-    pthread_mutex_lock(&operation->owner->mutex);
-    bool aborted = operation->aborted;
-    pthread_mutex_unlock(&operation->owner->mutex);
-    return aborted || hami_call_remaining(operation->call) == 0;
-}
-
 static void cancel_locked(struct hami_internal_annotation_operation *operation)
 {
     operation->aborted = true;
@@ -178,15 +169,23 @@ static void abort_call(struct hami_transport *transport, hami_call *call)
     pthread_mutex_unlock(&owner->mutex);
 }
 
+static void add_time(char *buffer, size_t size, const char *what, uint64_t ns)
+{
+    size_t length = strlen(buffer);
+    snprintf(buffer + length, size - length, " (%s %llu ms)", what,
+             (unsigned long long)(ns / HAMI_INTERNAL_NANOSECONDS_PER_MS));
+}
+
 const char *hami_internal_annotation_text(const struct hami_kubernetes_answer *answer,
                                           char *buffer, size_t size)
 {
     hami_internal_status_text(answer, buffer, size);
-    size_t length = strlen(buffer);
-    if (answer->local_wait_ns >= WAIT_WORTH_TELLING_NS && length + 1 < size) {
-        snprintf(buffer + length, size - length, " (waited %llu ms in this process)",
-                 (unsigned long long)(answer->local_wait_ns /
-                                      HAMI_INTERNAL_NANOSECONDS_PER_MS));
+    if (answer->local_wait_ns >= WAIT_WORTH_TELLING_NS) {
+        add_time(buffer, size, "waited in this process for", answer->local_wait_ns);
+    }
+    if (answer->retry_after_ms > 0) {
+        add_time(buffer, size, "the server asks to wait for",
+                 answer->retry_after_ms * HAMI_INTERNAL_NANOSECONDS_PER_MS);
     }
     return buffer;
 }

@@ -96,10 +96,6 @@ int hami_internal_annotation_send(struct hami_internal_annotation_operation *ope
                                   const char *body, const char *accept, bool reserve,
                                   hami_internal_annotation_step_fn step);
 
-/* True if there is no use in a further request. */
-bool hami_internal_annotation_is_over(
-    struct hami_internal_annotation_operation *operation);
-
 void hami_internal_annotation_reference(struct hami_internal_annotation *owner);
 void hami_internal_annotation_unreference(struct hami_internal_annotation *owner);
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct world world;
 static hami_nodelock *manager;
@@ -244,6 +246,24 @@ START_TEST(a_transport_freed_while_it_watches_ends_its_watches)
 }
 END_TEST
 
+START_TEST(a_forked_child_can_free_its_copy_and_disturbs_nothing)
+{
+    int status = 1;
+    watch(manager);
+    ck_assert(wait_synced(&world));
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        world.transport->unwatch(world.transport, manager);
+        _exit(hami_kubernetes_transport_free(world.transport) == NULL ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    set_lock("n1", "x");
+    ck_assert_uint_gt(manager_wait(manager, 0, NEWS_OBSERVED, "n1", "x"), 0);
+}
+END_TEST
+
 /* ---- pods ---- */
 
 static void add_pod(const char *name, const char *scheduler)
@@ -403,6 +423,7 @@ int main(void)
                    a_transport_told_not_to_watch_has_no_watch_and_counts_as_synced);
     tcase_add_test(nodes, a_configuration_is_checked);
     tcase_add_test(nodes, a_transport_freed_while_it_watches_ends_its_watches);
+    tcase_add_test(nodes, a_forked_child_can_free_its_copy_and_disturbs_nothing);
     suite_add_tcase(suite, nodes);
     TCase *pods = tcase_create("pods");
     tcase_add_checked_fixture(pods, setup_with_pods, teardown);

@@ -225,8 +225,8 @@ START_TEST(a_text_that_the_server_writes_in_another_way_is_guarded_by_the_versio
     expect_annotation(&world, "nodes", NULL, "n1", LOCK, VALUE);
     ck_assert_uint_eq(patches(), 2);
     ck_assert_uint_eq(
-        kubesim_count(world.sim,
-                      &(struct kubesim_match){.verb = "patch", .body = "resourceVersion"}),
+        kubesim_count(world.sim, &(struct kubesim_match){.verb = "patch",
+                                                         .body = "resourceVersion"}),
         1);
     /* What really is another value stays refused. */
     kubesim_set_annotation(world.sim, "nodes", NULL, "n1", LOCK, "a\bd");
@@ -418,6 +418,7 @@ START_TEST(a_server_that_is_busy_is_waited_for_within_the_deadline)
     call_begin(&call, "n1", 400);
     call_edit(&call, HAMI_EDIT_PUT, "k", NULL, "v");
     ck_assert_int_eq(call_submit(&world, &call), HAMI_E_TRANSPORT);
+    ck_assert_msg(strstr(call.text, " ms") != NULL, "%s", call.text);
     expect_annotation(&world, "nodes", NULL, "n1", "k", NULL);
 }
 END_TEST
@@ -538,8 +539,8 @@ int main(void)
     tcase_add_test(cases, a_stale_node_version_is_refused_and_the_new_one_told);
     tcase_add_test(cases, a_stale_version_of_a_node_without_annotations_is_refused_too);
     tcase_add_test(cases, a_test_changes_nothing_and_an_empty_value_is_a_value);
-    tcase_add_test(cases,
-                   a_text_that_the_server_writes_in_another_way_is_guarded_by_the_version);
+    tcase_add_test(
+        cases, a_text_that_the_server_writes_in_another_way_is_guarded_by_the_version);
     tcase_add_test(cases, a_missing_node_and_an_impossible_name_are_no_nodes);
     tcase_add_test(cases, a_node_name_of_253_characters_is_locked_like_any_other);
     tcase_add_test(cases, each_answer_of_the_server_has_its_code);
