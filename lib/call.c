@@ -222,8 +222,10 @@ void hami_call_done(hami_call *call, const struct hami_transport_result *result)
         known = (struct hami_transport_result){.code = HAMI_E_PROTO};
     }
     call->answer.code = known_code(known.code);
-    /* A write that went well is known without its values; a read is nothing without them. */
-    if (keep_values(call, &known) < 0 && call->answer.code == 0 && !hami_call_is_write(call)) {
+    /* A write that went well is known without its values; a read is nothing without them.
+     */
+    if (keep_values(call, &known) < 0 && call->answer.code == 0 &&
+        !hami_call_is_write(call)) {
         call->answer.code = HAMI_E_NOMEM;
     }
     /* A version that does not fit is as good as none: it can't be tested. */
@@ -250,7 +252,7 @@ void hami_call_done_owner(hami_call *call, int code, const struct hami_owner_fac
             0) {
             call->answer.facts = hami_internal_call_copy_facts(call->allocator, &known);
             /* A revocation may be written all the same. */
-            call->answer.code = call->answer.facts          ? code
+            call->answer.code = call->answer.facts           ? code
                                 : hami_call_revocation(call) ? HAMI_E_IN_DOUBT
                                                              : HAMI_E_NOMEM;
         } else {

@@ -12,8 +12,6 @@
  */
 #include "node.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "after.h"
@@ -297,245 +295,6 @@ void hami_internal_node_review(struct hami_internal_node *node,
     }
 }
 
-/* ---- ends ---- */
-
-void hami_internal_node_end_grant(struct hami_internal_node *node,
-                                  struct hami_internal_grant *grant, int code,
-                                  struct hami_internal_after *after)
-{
-    if (grant->release) {
-        hami_internal_node_end_done(node, grant->release, code, after, "%s",
-                                    code == 0 ? "" : hami_strerror(code));
-        grant->release = NULL;
-    }
-    for (size_t i = 0; i < grant->slot_count; i++) {
-        if (grant->slots[i]->grant == grant) {
-            grant->slots[i]->grant = NULL;
-        }
-    }
-    if (node->doubt == grant) {
-        node->doubt = NULL;
-    }
-    grant->state = GRANT_ENDED;
-    list_remove(&grant->link);
-    list_insert(&after->ended_grants, &grant->link);
-}
-
-void hami_internal_node_lose_grant(struct hami_internal_node *node,
-                                   struct hami_internal_grant *grant, int code,
-                                   struct hami_internal_after *after)
-{
-    if (grant->state == GRANT_RELEASING) {
-        /* Gone before we removed it. If our removal may have done it, it did. */
-        bool removed = grant->unsure && code == HAMI_E_LOST;
-        hami_internal_node_end_grant(node, grant, removed ? 0 : code, after);
-        return;
-    }
-    grant->gone = true;
-    grant->gone_code = code;
-    if (grant->shares == 0) {
-        hami_internal_node_end_grant(node, grant, 0, after);
-        return;
-    }
-    /* The node side may be quicker than the holder's hand-off: its orderly release is no
-     * loss. */
-    const struct hami_internal_slot *slot = grant->slots[0];
-    bool orderly = slot->known && slot->record.kind == HAMI_LOCK_FREE &&
-                   slot->record.last_fence == grant->fence && !slot->record.has_lease &&
-                   slot->pair.lease && strcmp(slot->pair.lease, grant->lease) != 0;
-    if (!orderly && !grant->handed_off) {
-        hami_internal_count(&node->lock->counters.lost);
-        after->lost = true;
-        hami_internal_after_log(
-            after, HAMI_LOG_WARNING,
-            "Lock of pod %s/%s on node %s was lost while it was held: %s",
-            grant->owner.namespace_name, grant->owner.name, node->name,
-            slot->pair.lock ? slot->pair.lock : "removed");
-    }
-}
-
-static void count_end(struct hami_nodelock *lock, int code)
-{
-    struct hami_internal_counters *counters = &lock->counters;
-
-    hami_internal_count(code == 0                 ? &counters->grants
-                        : code == HAMI_E_TIMEDOUT ? &counters->timeouts
-                        : code == HAMI_E_CANCELED ? &counters->cancels
-                                                  : &counters->refusals);
-    atomic_fetch_sub_explicit(&counters->waiters, 1, memory_order_relaxed);
-}
-
-static void give_share(struct hami_wait *wait, struct hami_internal_grant *grant)
-{
-    hami_lease *lease = wait->lease;
-
-    lease->grant = grant;
-    grant->shares++;
-    list_insert(&wait->node->leases, &lease->link);
-    atomic_fetch_add_explicit(&wait->lock->counters.leases, 1, memory_order_relaxed);
-}
-
-/* The grant made for a wait stays with the node while its write is in flight or in doubt.
- */
-static void part_from_grant(struct hami_wait *wait,
-                            const struct hami_internal_grant *given,
-                            struct hami_internal_after *after)
-{
-    struct hami_internal_grant *grant = wait->grant;
-
-    wait->grant = NULL;
-    if (!grant || grant == given) {
-        return;
-    }
-    if (grant->state == GRANT_TAKING) {
-        grant->taker = NULL;
-    } else {
-        list_insert(&after->ended_grants, &grant->link);
-    }
-}
-
-void hami_internal_node_end_wait(struct hami_wait *wait, int code,
-                                 struct hami_internal_grant *grant,
-                                 struct hami_internal_after *after, const char *format,
-                                 ...)
-{
-    struct hami_internal_node *node = wait->node;
-    va_list arguments;
-
-    wait->ended = true;
-    wait->error.size = sizeof(wait->error);
-    wait->error.code = code;
-    va_start(arguments, format);
-    (void)vsnprintf(wait->error.text, sizeof(wait->error.text), format, arguments);
-    va_end(arguments);
-    list_remove(&wait->link);
-    node->waiter_count--;
-    node->suspects -= wait->asker == ASKER_SUSPECT;
-    node->owners -= wait->own;
-    hami_internal_timers_clear(&node->deadlines, &wait->timer);
-    if (node->operation_wait == wait) {
-        node->operation_wait = NULL;
-    }
-    if (code == 0) {
-        give_share(wait, grant);
-    } else if (wait->place != 0 && (code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED ||
-                                    code == HAMI_E_LIMIT)) {
-        struct hami_nodelock *lock = node->lock;
-        (void)pthread_mutex_lock(&lock->kept_mutex);
-        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, node->name,
-                                  wait->place, hami_internal_now(lock));
-        (void)pthread_mutex_unlock(&lock->kept_mutex);
-    }
-    part_from_grant(wait, grant, after);
-    count_end(node->lock, code);
-    if (wait->blocking) {
-        (void)pthread_cond_signal(&wait->condition);
-    } else {
-        list_insert(&after->ready_waits, &wait->link);
-    }
-}
-
-void hami_internal_node_end_all_waits(struct hami_internal_node *node, int code,
-                                      struct hami_internal_after *after, const char *text)
-{
-    while (!list_is_empty(&node->waiters)) {
-        hami_internal_node_end_wait(
-            LIST_ENTRY(node->waiters.next, struct hami_wait, link), code, NULL, after,
-            "%s", text);
-    }
-}
-
-void hami_internal_node_end_done(struct hami_internal_node *node,
-                                 struct hami_internal_done *done, int code,
-                                 struct hami_internal_after *after, const char *format,
-                                 ...)
-{
-    va_list arguments;
-
-    done->ended = true;
-    done->error.size = sizeof(done->error);
-    done->error.code = code;
-    va_start(arguments, format);
-    (void)vsnprintf(done->error.text, sizeof(done->error.text), format, arguments);
-    va_end(arguments);
-    list_remove(&done->link);
-    hami_internal_timers_clear(&node->deadlines, &done->timer);
-    if (done->blocking) {
-        (void)pthread_cond_signal(&done->condition);
-    } else {
-        list_insert(&after->ready_dones, &done->link);
-    }
-}
-
-void hami_internal_node_cancel(struct hami_internal_node *node,
-                               struct hami_internal_after *after)
-{
-    LIST_EACH_SAFE(link, next, &node->waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
-        if (hami_cancel_is_fired(wait->cancel)) {
-            hami_internal_node_end_wait(wait, HAMI_E_CANCELED, NULL, after,
-                                        "cancelled while waiting for node %s",
-                                        node->name);
-        }
-    }
-}
-
-/* Behind whom a wait stands, for people. */
-static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
-{
-    const struct hami_internal_node *node = wait->node;
-    const struct hami_internal_slot *slot =
-        hami_internal_node_slot(node, wait->keys[0], 0);
-
-    int failure = wait->failure ? wait->failure : node->failure;
-
-    if (failure) {
-        hami_internal_node_end_wait(
-            wait, HAMI_E_TIMEDOUT, NULL, after,
-            "the store did not let node %s be locked before the deadline: "
-            "%s",
-            node->name, hami_strerror(failure));
-    } else if (slot && slot->grant && slot->grant->owner.uid) {
-        hami_internal_node_end_wait(
-            wait, HAMI_E_TIMEDOUT, NULL, after,
-            "node %s is still locked by pod %s/%s: %s", node->name,
-            slot->grant->owner.namespace_name, slot->grant->owner.name,
-            slot->grant->handed_off ? "it waits for its devices (Allocate)"
-                                    : "it is being bound");
-    } else if (slot && slot->known && slot->record.kind != HAMI_LOCK_FREE) {
-        hami_internal_node_end_wait(wait, HAMI_E_TIMEDOUT, NULL, after,
-                                    "node %s is still locked by \"%.200s\": %s",
-                                    node->name, slot->pair.lock,
-                                    hami_internal_protocol_reason_text(slot->reason));
-    } else {
-        hami_internal_node_end_wait(wait, HAMI_E_TIMEDOUT, NULL, after,
-                                    "the deadline passed before node %s could be locked",
-                                    node->name);
-    }
-}
-
-void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
-                               struct hami_internal_after *after)
-{
-    struct hami_internal_timer *timer;
-
-    while ((timer = hami_internal_timers_pop(&node->deadlines, now_ns))) {
-        if (timer->kind == TIMER_WAIT) {
-            end_late(LIST_ENTRY(timer, struct hami_wait, timer), after);
-            continue;
-        }
-        struct hami_internal_done *done =
-            LIST_ENTRY(timer, struct hami_internal_done, timer);
-        if (!done->check) {
-            done->grant->release = NULL;
-        }
-        hami_internal_node_end_done(
-            node, done, HAMI_E_IN_DOUBT, after,
-            "node %s: no sure answer from the store before the deadline", node->name);
-    }
-}
-
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait)
 {
     const struct hami_owner *owner = &wait->grant->owner;
@@ -552,5 +311,13 @@ void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wa
             wait->own = true;
             node->owners++;
         }
+    }
+}
+
+void hami_internal_node_mark_all_own(struct hami_internal_node *node)
+{
+    LIST_EACH(link, &node->waiters)
+    {
+        hami_internal_node_mark_own(node, LIST_ENTRY(link, struct hami_wait, link));
     }
 }

@@ -97,5 +97,6 @@ void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
 
 /* Finds waiters whose own lock this slot's pair is: they need not wait for it. */
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait);
+void hami_internal_node_mark_all_own(struct hami_internal_node *node);
 
 #endif

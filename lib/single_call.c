@@ -17,7 +17,8 @@
 
 struct single {
     hami_call *call;
-    char *texts; /* copies: a transport that is late may look at them after the caller went on */
+    char *texts; /* copies: a transport that is late may look at them after the caller
+                    went on */
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     atomic_uint references;
@@ -82,7 +83,8 @@ static int copy_edits(struct single *single, const char *node,
         bytes += text_bytes(edits[i].key) + text_bytes(edits[i].expect) +
                  text_bytes(edits[i].value);
     }
-    char *at = single->texts = hami_internal_memory_zero(&hami_internal_memory_default, bytes);
+    char *at = single->texts =
+        hami_internal_memory_zero(&hami_internal_memory_default, bytes);
     if (!at) {
         return HAMI_E_NOMEM;
     }
@@ -96,8 +98,8 @@ static int copy_edits(struct single *single, const char *node,
     return 0;
 }
 
-static struct single *make(const char *node, const struct hami_transport_edit *edits, size_t count,
-                           uint64_t timeout_ms)
+static struct single *make(const char *node, const struct hami_transport_edit *edits,
+                           size_t count, uint64_t timeout_ms)
 {
     pthread_condattr_t attributes;
     struct single *single =

@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See outcome_parts.h: what was learned about an owner, by an inspection or a revocation.
+ * Under the node's mutex; no I/O.
+ */
+#include "outcome_parts.h"
+
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "machine.h"
+#include "node.h"
+#include "protocol.h"
+
+static struct hami_internal_facts *take_facts(struct hami_internal_answer *answer)
+{
+    struct hami_internal_facts *facts = answer->facts;
+
+    answer->facts = NULL;
+    return facts;
+}
+
+void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
+                                           struct hami_internal_answer *answer,
+                                           uint64_t began_ns,
+                                           struct hami_internal_after *after)
+{
+    struct hami_internal_node *node = wait->node;
+
+    if (answer->code == HAMI_E_ACCESS) {
+        hami_internal_outcome_refuse_wait(wait, answer->code, answer->text, after);
+    } else if (answer->code == HAMI_E_PROTO) {
+        hami_internal_outcome_senseless_wait(wait, answer->text, after);
+    } else if (answer->code != 0) {
+        hami_internal_outcome_retry_wait(
+            wait, answer->code == HAMI_E_NOMEM ? HAMI_E_NOMEM : HAMI_E_TRANSPORT, after);
+    } else {
+        struct hami_internal_facts *facts = take_facts(answer);
+        bool suspect = wait->asker == ASKER_SUSPECT;
+        const char *unfit = facts->facts.known
+                                ? hami_internal_protocol_unfit(
+                                      &facts->facts, wait->grant->owner.uid, node->name)
+                                : NULL;
+        hami_internal_after_free_facts(after, wait->grant->judged);
+        wait->grant->judged = facts;
+        wait->asker_ns = began_ns;
+        node->suspects -= suspect;
+        wait->asker = ASKER_FIT;
+        if (!facts->facts.known || (unfit && facts->facts.source != HAMI_FACTS_READ)) {
+            /* A view that lacks or contradicts costs one read, never a refusal. */
+            wait->asker = ASKER_SUSPECT;
+            node->suspects++;
+            if (suspect) {
+                hami_internal_outcome_retry_wait(wait, HAMI_E_TRANSPORT, after);
+            }
+        } else if (unfit) {
+            hami_internal_node_end_wait(wait, HAMI_E_LOST, NULL, after,
+                                        "pod %s/%s, node %s: %s",
+                                        wait->grant->owner.namespace_name,
+                                        wait->grant->owner.name, node->name, unfit);
+        }
+    }
+}
+
+void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
+                                           struct hami_internal_slot *slot, bool revoke,
+                                           struct hami_internal_answer *answer,
+                                           struct hami_internal_after *after)
+{
+    uint64_t now = hami_internal_now(node->lock);
+
+    if (slot->first_seen_ns > node->operation_ns) {
+        return; /* it was about a pair that is no longer there */
+    }
+    slot->asked = true;
+    slot->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
+    if (revoke) {
+        slot->revoke_next_ns = slot->ask_next_ns;
+    }
+    hami_internal_after_free_facts(after, slot->facts);
+    slot->facts = take_facts(answer);
+    if (revoke && answer->code == 0) {
+        slot->revoked = true;
+        hami_internal_count(&node->lock->counters.revocations);
+    }
+}
+
+/* What was read of this owner before its revocation is void: its Binding would be
+ * refused. */
+static void renew_askers(struct hami_internal_node *node, const char *uid)
+{
+    LIST_EACH(link, &node->waiters)
+    {
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        if (wait->asker == ASKER_FIT && strcmp(wait->grant->owner.uid, uid) == 0) {
+            wait->asker = ASKER_UNKNOWN;
+        }
+    }
+}
+
+void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
+                                       struct hami_internal_grant *grant,
+                                       struct hami_internal_answer *answer,
+                                       struct hami_internal_after *after)
+{
+    if ((answer->code != 0 && answer->code != HAMI_E_HELD) ||
+        !answer->facts->facts.known) {
+        hami_internal_outcome_retry_grant(node, grant);
+        return;
+    }
+    if (answer->code == 0) {
+        hami_internal_count(&node->lock->counters.revocations);
+        renew_askers(node, grant->owner.uid);
+    }
+    switch (hami_internal_protocol_release(&answer->facts->facts, grant->owner.uid,
+                                           node->name, grant->fence, answer->code == 0)) {
+    case RELEASE_REMOVE:
+        grant->no_binding = true;
+        grant->retry_ns = 0;
+        break;
+    case RELEASE_REVOKE:
+        hami_internal_outcome_retry_grant(node, grant);
+        break;
+    case RELEASE_HAND_OFF:
+        grant->state = GRANT_STANDING;
+        grant->handed_off = true;
+        hami_internal_count(&node->lock->counters.handoffs);
+        if (grant->release) {
+            struct hami_internal_done *done = grant->release;
+            grant->release = NULL;
+            hami_internal_node_end_done(node, done, 0, after, "%s", "");
+        }
+        break;
+    }
+}

@@ -1,0 +1,256 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See outcome_parts.h: what the answer to a take or a removal means. No refusal and no
+ * missing answer is believed on its own: the grant becomes the node's doubt, and
+ * outcome_read.c settles it. Under the node's mutex; no I/O.
+ */
+#include "outcome_parts.h"
+
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "machine.h"
+#include "node.h"
+#include "protocol.h"
+
+void hami_internal_outcome_learn_version(struct hami_internal_node *node,
+                                         const struct hami_internal_answer *answer)
+{
+    hami_internal_node_set_version(node, answer->version);
+    if (answer->server_time_us > node->server_time_us) {
+        node->server_time_us = answer->server_time_us;
+    }
+}
+
+static void set_slot(struct hami_internal_node *node, struct hami_internal_slot *slot,
+                     const char *lock, const char *lease,
+                     const struct hami_internal_answer *answer,
+                     struct hami_internal_after *after)
+{
+    hami_internal_node_set_pair(node, slot, lock, lease, after);
+    slot->version_number = hami_internal_protocol_version_number(answer->version);
+}
+
+/* Another record stood in a slot that our take has replaced. */
+static void end_replaced(struct hami_internal_node *node, struct hami_internal_slot *slot,
+                         struct hami_internal_after *after)
+{
+    struct hami_internal_counters *counters = &node->lock->counters;
+    struct hami_internal_grant *old = slot->grant;
+
+    if (old && old->state == GRANT_RELEASING) {
+        hami_internal_count(&counters->releases);
+        hami_internal_count(&counters->hand_overs);
+        hami_internal_node_end_grant(node, old, 0, after);
+        return;
+    }
+    if (slot->known && slot->record.kind != HAMI_LOCK_FREE &&
+        slot->reason != REASON_OWN) {
+        hami_internal_count(&counters->takeovers);
+        hami_internal_after_log(after, HAMI_LOG_WARNING,
+                                "Lock \"%.200s\" on node %s was taken over: %s",
+                                slot->pair.lock, node->name,
+                                hami_internal_protocol_reason_text(slot->reason));
+    }
+    if (old) {
+        hami_internal_node_end_grant(node, old, 0, after);
+    }
+}
+
+/* The take is in the store. */
+void hami_internal_outcome_granted(struct hami_internal_node *node,
+                                   struct hami_internal_grant *grant,
+                                   const struct hami_internal_answer *answer,
+                                   struct hami_internal_after *after)
+{
+    for (size_t i = 0; i < grant->slot_count; i++) {
+        struct hami_internal_slot *slot = grant->slots[i];
+        end_replaced(node, slot, after);
+        set_slot(node, slot, grant->value, grant->lease, answer, after);
+        slot->grant = grant;
+    }
+    grant->retries = 0;
+    grant->retry_ns = 0;
+    if (grant->taker) {
+        struct hami_wait *taker = grant->taker;
+        grant->state = GRANT_STANDING;
+        grant->taker = NULL;
+        hami_internal_node_end_wait(taker, 0, grant, after, "%s", "");
+        hami_internal_node_mark_all_own(node);
+    } else {
+        grant->state = GRANT_RELEASING;
+        hami_internal_count(&node->lock->counters.undone);
+    }
+}
+
+/* The take is surely not in the store, and will not be by this write unless a watch tells
+ * so later. */
+void hami_internal_outcome_not_granted(struct hami_internal_node *node,
+                                       struct hami_internal_grant *grant,
+                                       struct hami_internal_after *after)
+{
+    if (grant->taker) {
+        list_remove(&grant->link);
+        grant->state = GRANT_READY;
+        grant->taker = NULL;
+    } else {
+        hami_internal_node_end_grant(node, grant, 0, after);
+    }
+}
+
+void hami_internal_outcome_retry_wait(struct hami_wait *wait, int code,
+                                      struct hami_internal_after *after)
+{
+    wait->failure = code;
+    if (wait->try_only) {
+        hami_internal_node_end_wait(wait, code, NULL, after, "node %s: %s",
+                                    wait->node->name, hami_strerror(code));
+        return;
+    }
+    wait->retry_ns = hami_internal_now(wait->lock) +
+                     hami_internal_machine_pause(wait->lock, wait->retries++);
+}
+
+void hami_internal_outcome_refuse_wait(struct hami_wait *wait, int code, const char *text,
+                                       struct hami_internal_after *after)
+{
+    hami_internal_node_end_wait(wait, code, NULL, after, "node %s: %s%s%s",
+                                wait->node->name, hami_strerror(code), *text ? ": " : "",
+                                text);
+}
+
+/* Senseless answers may be a passing fault of something in between; not for ever. */
+void hami_internal_outcome_senseless_wait(struct hami_wait *wait, const char *text,
+                                          struct hami_internal_after *after)
+{
+    if (++wait->senseless >= HAMI_INTERNAL_PROTO_MAX || wait->try_only) {
+        hami_internal_outcome_refuse_wait(wait, HAMI_E_PROTO, text, after);
+    } else {
+        hami_internal_outcome_retry_wait(wait, HAMI_E_PROTO, after);
+    }
+}
+
+static void raise_doubt(struct hami_internal_node *node,
+                        struct hami_internal_grant *grant, bool removes, int code)
+{
+    node->doubt = grant;
+    node->doubt_removes = removes;
+    node->doubt_refused = code == HAMI_E_HELD;
+    node->read_retry_ns = 0;
+    if (code != HAMI_E_HELD) {
+        hami_internal_count(&node->lock->counters.in_doubt);
+    }
+}
+
+void hami_internal_outcome_node_gone(struct hami_internal_node *node, const char *text,
+                                     struct hami_internal_after *after)
+{
+    hami_internal_node_end_all_waits(node, HAMI_E_NODE, after, text);
+    for (size_t i = 0; i < node->slot_count; i++) {
+        node->slots[i]->known = false;
+    }
+    LIST_EACH_SAFE(link, next, &node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (grant->state == GRANT_TAKING) {
+            hami_internal_node_end_grant(node, grant, 0, after);
+        } else if (!grant->gone) {
+            hami_internal_node_lose_grant(node, grant, HAMI_E_NODE, after);
+        }
+    }
+    LIST_EACH_SAFE(link, next, &node->checks)
+    {
+        hami_internal_node_end_done(node,
+                                    LIST_ENTRY(link, struct hami_internal_done, link),
+                                    HAMI_E_NODE, after, "%s", text);
+    }
+    node->want_read = false;
+    node->doubt = NULL;
+}
+
+/* The hand-over may have replaced them unseen. */
+static void unsettle_replaced(const struct hami_internal_grant *grant)
+{
+    for (size_t i = 0; i < grant->slot_count; i++) {
+        struct hami_internal_grant *old = grant->slots[i]->grant;
+        if (old && old->state == GRANT_RELEASING) {
+            old->unsure = true;
+        }
+    }
+}
+
+void hami_internal_outcome_took(struct hami_internal_node *node,
+                                struct hami_internal_grant *grant,
+                                const struct hami_internal_answer *answer,
+                                struct hami_internal_after *after)
+{
+    struct hami_wait *taker = grant->taker;
+
+    switch (answer->code) {
+    case 0:
+        hami_internal_outcome_learn_version(node, answer);
+        hami_internal_outcome_granted(node, grant, answer, after);
+        return;
+    case HAMI_E_NODE:
+        hami_internal_outcome_node_gone(node, "there is no such node", after);
+        return;
+    case HAMI_E_ACCESS:
+    case HAMI_E_TRANSPORT:
+    case HAMI_E_NOMEM:
+        hami_internal_outcome_not_granted(node, grant, after);
+        if (taker && answer->code == HAMI_E_ACCESS) {
+            hami_internal_outcome_refuse_wait(taker, HAMI_E_ACCESS, answer->text, after);
+        } else if (taker) {
+            hami_internal_outcome_retry_wait(taker, answer->code, after);
+        }
+        return;
+    default:
+        raise_doubt(node, grant, false, answer->code);
+        if (answer->code != HAMI_E_HELD) {
+            unsettle_replaced(grant);
+        }
+        if (taker && answer->code == HAMI_E_PROTO) {
+            taker->senseless++;
+        }
+        return;
+    }
+}
+
+void hami_internal_outcome_retry_grant(struct hami_internal_node *node,
+                                       struct hami_internal_grant *grant)
+{
+    grant->retry_ns = hami_internal_now(node->lock) +
+                      hami_internal_machine_pause(node->lock, grant->retries++);
+}
+
+void hami_internal_outcome_removed(struct hami_internal_node *node,
+                                   struct hami_internal_grant *grant,
+                                   const struct hami_internal_answer *answer,
+                                   const char *memory, struct hami_internal_after *after)
+{
+    switch (answer->code) {
+    case 0:
+        hami_internal_outcome_learn_version(node, answer);
+        for (size_t i = 0; i < grant->slot_count; i++) {
+            set_slot(node, grant->slots[i], NULL, memory, answer, after);
+        }
+        hami_internal_count(&node->lock->counters.releases);
+        hami_internal_node_end_grant(node, grant, 0, after);
+        return;
+    case HAMI_E_NODE:
+        hami_internal_outcome_node_gone(node, "there is no such node", after);
+        return;
+    case HAMI_E_ACCESS:
+    case HAMI_E_TRANSPORT:
+    case HAMI_E_NOMEM:
+        hami_internal_outcome_retry_grant(node, grant);
+        return;
+    default:
+        grant->unsure = grant->unsure || answer->code != HAMI_E_HELD;
+        raise_doubt(node, grant, true, answer->code);
+        return;
+    }
+}
