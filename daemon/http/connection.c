@@ -30,6 +30,14 @@ static void set_timer(struct hamid_http_exchange *exchange, uint64_t millisecond
     (void)event_add(exchange->timer, &when);
 }
 
+/* Keeps the server's sum of body bytes; a handler may have taken some. */
+static void count_body(struct hamid_http_exchange *exchange)
+{
+    size_t length = evbuffer_get_length(exchange->body);
+    exchange->server->bodies_bytes += length - exchange->body_counted;
+    exchange->body_counted = length;
+}
+
 static void forget_request(struct hamid_http_exchange *exchange)
 {
     free(exchange->head_text);
@@ -39,6 +47,7 @@ static void forget_request(struct hamid_http_exchange *exchange)
     exchange->gone = NULL;
     memset(&exchange->chunks, 0, sizeof(exchange->chunks));
     (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    count_body(exchange);
 }
 
 static bool is_busy(enum hamid_http_state state)
@@ -60,6 +69,7 @@ void hamid_http_connection_close(struct hamid_http_exchange *exchange)
     set_state(exchange, HAMID_HTTP_LINGER);
     LIST_REMOVE(exchange, siblings);
     exchange->server->connections--;
+    exchange->server->bodies_bytes -= exchange->body_counted;
     if (exchange->stream != NULL) {
         bufferevent_free(exchange->stream);
     }
@@ -141,7 +151,10 @@ static int read_body(struct hamid_http_exchange *exchange)
 static void continue_body(struct hamid_http_exchange *exchange)
 {
     int status = read_body(exchange);
-    if (status == 1) {
+    count_body(exchange);
+    if (exchange->server->bodies_bytes > exchange->server->config.bodies_bytes_max) {
+        refuse(exchange, 503, "too many requests have large bodies at the moment\n");
+    } else if (status == 1) {
         handle_request(exchange);
     } else if (status > 1) {
         refuse(exchange, status, refusal_text(status));
@@ -356,6 +369,8 @@ void hamid_http_answer_buffer(struct hamid_http_exchange *exchange, int status,
     exchange->gone = NULL;
     write_head(exchange, status, content_type, evbuffer_get_length(body));
     (void)bufferevent_write_buffer(exchange->stream, body);
+    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    count_body(exchange);
     set_state(exchange, HAMID_HTTP_WRITING);
     set_timer(exchange, exchange->server->config.write_ms);
 }
@@ -367,6 +382,8 @@ void hamid_http_answer(struct hamid_http_exchange *exchange, int status,
     exchange->gone = NULL;
     write_head(exchange, status, content_type, length);
     (void)bufferevent_write(exchange->stream, body, length);
+    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    count_body(exchange);
     set_state(exchange, HAMID_HTTP_WRITING);
     set_timer(exchange, exchange->server->config.write_ms);
 }

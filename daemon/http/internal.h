@@ -44,6 +44,7 @@ struct hamid_http_exchange {
     const struct hamid_http_route *route;
     struct hamid_http_chunks chunks;
     struct evbuffer *body;
+    size_t body_counted; /* bytes of body that the server's bodies_bytes has */
     void (*gone)(void *data);
     void *gone_data;
 };
@@ -56,6 +57,7 @@ struct hamid_http_server {
     struct hamid_http_exchanges exchanges;
     size_t connections;
     size_t busy;
+    size_t bodies_bytes; /* of all connections */
     bool draining;
     struct evconnlistener *listeners[HAMID_HTTP_LISTENERS_MAX];
     size_t listener_count;

@@ -183,6 +183,8 @@ struct hamid_http_server *hamid_http_server_new(struct event_base *base,
     server->config = *config;
     struct hamid_http_config *own = &server->config;
     own->connections_max = own->connections_max != 0 ? own->connections_max : 20000;
+    own->bodies_bytes_max =
+        own->bodies_bytes_max != 0 ? own->bodies_bytes_max : (size_t)256 << 20;
     own->read_ms = own->read_ms != 0 ? own->read_ms : 10000;
     own->idle_ms = own->idle_ms != 0 ? own->idle_ms : 120000;
     own->write_ms = own->write_ms != 0 ? own->write_ms : 30000;

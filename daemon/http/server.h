@@ -51,11 +51,13 @@ struct hamid_http_config {
      * hamid_http_path() is NULL where it is not known. Must answer inside. */
     void (*refuse)(struct hamid_http_exchange *exchange, int status, const char *text,
                    void *data);
-    void *data;             /* handed to refuse and to each handler */
-    size_t connections_max; /* 0 = 20000; one more is closed at once */
-    uint64_t read_ms;       /* a whole request, from its first byte; 0 = 10000 */
-    uint64_t idle_ms;       /* without a byte of a request; 0 = 120000 */
-    uint64_t write_ms;      /* taking a whole answer; 0 = 30000 */
+    void *data;              /* handed to refuse and to each handler */
+    size_t connections_max;  /* 0 = 20000; one more is closed at once */
+    size_t bodies_bytes_max; /* of all requests' bodies held at a time; 0 = 256 MiB; one
+                                that would pass it is refused with 503 */
+    uint64_t read_ms;        /* a whole request, from its first byte; 0 = 10000 */
+    uint64_t idle_ms;        /* without a byte of a request; 0 = 120000 */
+    uint64_t write_ms;       /* taking a whole answer; 0 = 30000 */
 };
 
 /* Who is at the other end of a unix socket. */

@@ -333,6 +333,32 @@ START_TEST(test_connections_are_counted_and_one_too_many_is_closed)
 }
 END_TEST
 
+START_TEST(test_all_bodies_together_are_bounded)
+{
+    static const char half[] = "POST /park HTTP/1.1\r\nContent-Length: 800\r\n\r\n";
+    char bytes[600];
+    struct http_client clients[2];
+    struct http_client third;
+    start((struct hamid_http_config){.bodies_bytes_max = 1000});
+    memset(bytes, 'x', sizeof(bytes));
+    for (size_t i = 0; i < 2; i++) {
+        http_client_open(&clients[i], base, address);
+        http_client_send(&clients[i], half);
+        http_client_send_bytes(&clients[i], bytes, sizeof(bytes));
+    }
+    ck_assert(http_client_until_text(&clients[1], "HTTP/1.1 503 ") ||
+              http_client_until_text(&clients[0], "HTTP/1.1 503 "));
+    for (size_t i = 0; i < 2; i++) {
+        http_client_close(&clients[i]);
+    }
+    http_client_open(&third, base, address);
+    http_client_send(&third, POST("/echo", "hello", "5"));
+    ck_assert(http_client_until_text(&third, "200 OK"));
+    http_client_close(&third);
+    stop();
+}
+END_TEST
+
 START_TEST(test_the_host_header_must_be_listed)
 {
     static const char *const hosts[] = {"localhost", "::1"};
@@ -441,6 +467,7 @@ int main(void)
     tcase_add_test(all,
                    test_a_client_that_half_closes_gets_the_answer_that_was_made_before);
     tcase_add_test(all, test_connections_are_counted_and_one_too_many_is_closed);
+    tcase_add_test(all, test_all_bodies_together_are_bounded);
     tcase_add_test(all, test_the_host_header_must_be_listed);
     tcase_add_test(all, test_a_path_that_ends_with_a_star_is_a_beginning);
     tcase_add_test(all, test_draining_answers_what_is_parked_and_takes_nothing_new);
