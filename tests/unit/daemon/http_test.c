@@ -391,7 +391,7 @@ START_TEST(test_a_path_that_ends_with_a_star_is_a_beginning)
     http_client_send(&client, "GET /tree/a/b HTTP/1.1\r\n\r\n");
     ck_assert(http_client_until_text(&client, "200 OK"));
     http_client_clear(&client);
-    http_client_send(&client, "GET /tre HTTP/1.1\r\n\r\n");
+    http_client_send(&client, "GET /tr HTTP/1.1\r\n\r\n");
     ck_assert(http_client_until_text(&client, "404"));
     http_client_close(&client);
     stop();

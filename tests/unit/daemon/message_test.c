@@ -116,8 +116,8 @@ static int feed(const char *body, size_t piece, size_t limit, struct evbuffer *o
 
 START_TEST(test_a_chunked_body_is_put_together_however_it_arrives)
 {
-    static const char body[] =
-        "4;x=y\r\nWiki\r\n6\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nT: 1\r\n\r\n";
+    static const char body[] = "4;x=y\r\nWiki\r\n6\r\npedia \r\nE\r\n"
+                               "in \r\n\r\nchunks.\r\n0\r\nT: 1\r\n\r\n";
     for (size_t piece = 1; piece < sizeof(body); piece++) {
         struct evbuffer *out = evbuffer_new();
         ck_assert_int_eq(feed(body, piece, 1000, out), 1);
