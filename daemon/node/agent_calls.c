@@ -64,6 +64,7 @@ static int status_of(int code)
     case HAMI_E_INVAL:
         return 400;
     case HAMI_E_LOST:
+    case HAMI_E_NODE:
         return 404;
     case HAMI_E_BUSY:
     case HAMI_E_HELD:

@@ -1,65 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node side's client against kubesim: whom it serves, what it writes, what it never
- * touches. Faults on the wire are in handshake_faults.c.
+ * The node side's client against kubesim: whom it serves, and what it never touches. How
+ * a job ends is in handshake_end.c, faults on the wire in handshake_faults.c.
  */
 #include <check.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node_world.h"
+#include "client_fixture.h"
 
-static struct world world;
-static hami_handshake *handshake;
-static struct hami_error error;
-
-static void set_up(void)
-{
-    world_start(&world);
-    handshake = world_handshake(&world, 0);
-    error = (struct hami_error)HAMI_ERROR_INIT;
-}
-
-static void tear_down(void)
-{
-    hami_handshake_free(handshake);
-    world_stop(&world);
-}
-
-static const char *const ids[] = {"d-0", "d-1", "d-2", "d-3"};
-
-/* Asks for a container with that many devices. */
-static int begin(size_t count, hami_handshake_job **ret)
-{
-    return hami_handshake_begin(handshake, WORLD_GPU, ids, count,
-                                hami_kubernetes_in_ms(5000), ret, &error);
-}
-
-static hami_handshake_job *begin_well(size_t count)
-{
-    hami_handshake_job *job = NULL;
-    int code = begin(count, &job);
-
-    ck_assert_msg(code == 0, "%s: %s", hami_errname(code), error.text);
-    return job;
-}
-
-static void finish_well(hami_handshake_job *job)
-{
-    int code = hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error);
-
-    ck_assert_msg(code == 0, "%s: %s", hami_errname(code), error.text);
-}
-
-static struct hami_handshake_stats stats(void)
-{
-    struct hami_handshake_stats ret = HAMI_HANDSHAKE_STATS_INIT;
-
-    ck_assert_int_eq(hami_handshake_stats(handshake, &ret), 0);
-    return ret;
-}
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 /* A question that ends so, and writes nothing to anything. */
 static void expect_refusal(size_t count, int expected)
@@ -137,25 +88,6 @@ START_TEST(case_4_18_lock_stays_until_the_last_container)
 }
 END_TEST
 
-struct heard {
-    int codes[4];
-    unsigned count; /* written on the client's thread, read after the last */
-    hami_handshake_job *job;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-};
-
-static void heard_end(void *data, int code, const struct hami_error *ignored)
-{
-    struct heard *heard = data;
-
-    (void)ignored;
-    pthread_mutex_lock(&heard->mutex);
-    heard->codes[heard->count++] = code;
-    pthread_cond_signal(&heard->changed);
-    pthread_mutex_unlock(&heard->mutex);
-}
-
 /* Goes on from inside the callback, where blocking forms must refuse. */
 static void heard_begun(void *data, int code, hami_handshake_job *job,
                         const struct hami_error *ignored)
@@ -173,9 +105,8 @@ static void heard_begun(void *data, int code, hami_handshake_job *job,
 START_TEST(several_containers_in_one_call_go_without_blocking)
 {
     static const unsigned asks[] = {1, 2, 0};
-    struct hami_handshake_container containers[] = {{ids, 1}, {ids + 1, 2}};
-    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-                          .changed = PTHREAD_COND_INITIALIZER};
+    struct hami_handshake_container containers[] = {{device_ids, 1}, {device_ids + 1, 2}};
+    struct heard heard = HEARD_INIT;
 
     world_pod(&world, "a", asks, "u,NVIDIA,1,0:;v,NVIDIA,1,0:w,NVIDIA,1,0:;");
     world_lock(&world, "a");
@@ -183,11 +114,7 @@ START_TEST(several_containers_in_one_call_go_without_blocking)
                                                 hami_kubernetes_in_ms(5000), heard_begun,
                                                 &heard),
                      0);
-    pthread_mutex_lock(&heard.mutex);
-    while (heard.count < 3) {
-        pthread_cond_wait(&heard.changed, &heard.mutex);
-    }
-    pthread_mutex_unlock(&heard.mutex);
+    heard_wait(&heard, 3);
     ck_assert_int_eq(heard.codes[0], 0);
     ck_assert_int_eq(heard.codes[1], HAMI_E_INVAL);
     ck_assert_int_eq(heard.codes[2], 0);
@@ -353,18 +280,20 @@ END_TEST
 START_TEST(questions_that_make_no_sense_are_refused)
 {
     struct hami_handshake_config config = HAMI_HANDSHAKE_CONFIG_INIT;
-    struct hami_handshake_container none = {ids, 0};
+    struct hami_handshake_container none = {device_ids, 0};
     hami_handshake *other;
     hami_handshake_job *job = NULL;
     uint64_t soon = hami_kubernetes_in_ms(1000);
 
-    ck_assert_int_eq(hami_handshake_begin(handshake, "a.b/c", ids, 1, soon, &job, &error),
-                     HAMI_E_INVAL);
     ck_assert_int_eq(
-        hami_handshake_begin(handshake, WORLD_GPU, ids, 0, soon, &job, &error),
+        hami_handshake_begin(handshake, "a.b/c", device_ids, 1, soon, &job, &error),
         HAMI_E_INVAL);
-    ck_assert_int_eq(hami_handshake_begin(NULL, WORLD_GPU, ids, 1, soon, &job, &error),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_handshake_begin(handshake, WORLD_GPU, device_ids, 0, soon, &job, &error),
+        HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_handshake_begin(NULL, WORLD_GPU, device_ids, 1, soon, &job, &error),
+        HAMI_E_INVAL);
     ck_assert_int_eq(hami_handshake_begin_start(handshake, WORLD_GPU, &none, 65, soon,
                                                 heard_begun, NULL),
                      HAMI_E_INVAL);
@@ -389,192 +318,6 @@ START_TEST(node_that_does_not_exist_is_named)
     expect_refusal(1, HAMI_E_NODE);
 }
 END_TEST
-
-/* ---- how it ends ---------------------------------------------------------------- */
-
-START_TEST(case_4_05_failure_writes_failed_and_frees_the_lock)
-{
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-    hami_handshake_job *job = begin_well(1);
-    ck_assert_int_eq(
-        hami_handshake_fail(job, "no such device", hami_kubernetes_in_ms(5000), &error),
-        0);
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "failed");
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_DONE_KEY, NULL);
-    world_expect_pod(&world, "a", WORLD_GPU_KEY, "GPU-a,NVIDIA,1000,10:;");
-    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
-    ck_assert_uint_eq(stats().failed, 1);
-    /* The next pod is served although the kubelet has not failed this one yet. */
-    world_simple_pod(&world, "b");
-    world_lock(&world, "b");
-    finish_well(begin_well(1));
-    world_expect_pod(&world, "b", HAMI_HANDSHAKE_PHASE_KEY, "success");
-}
-END_TEST
-
-START_TEST(dropped_job_writes_nothing_and_can_be_asked_again)
-{
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-    ck_assert_ptr_null(hami_handshake_drop(begin_well(1)));
-    ck_assert_uint_eq(world_writes(&world), 0);
-    finish_well(begin_well(1));
-    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
-}
-END_TEST
-
-START_TEST(pod_that_is_gone_is_told_and_its_lock_left)
-{
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-    hami_handshake_job *job = begin_well(1);
-    ck_assert_int_eq(kubesim_delete(world.sim, "pods", "ns", "a"), 200);
-    ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error),
-                     HAMI_E_LOST);
-    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,a");
-}
-END_TEST
-
-START_TEST(pod_of_another_uid_is_never_written_to)
-{
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-    hami_handshake_job *job = begin_well(1);
-    hami_handshake_job *other = begin_well(1);
-    ck_assert_int_eq(kubesim_delete(world.sim, "pods", "ns", "a"), 200);
-    world_simple_pod(&world, "a"); /* the same devices: only the uid tells them apart */
-    ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error),
-                     HAMI_E_LOST);
-    ck_assert_int_eq(hami_handshake_fail(other, "x", hami_kubernetes_in_ms(5000), &error),
-                     HAMI_E_LOST);
-    world_expect_pod(&world, "a", WORLD_GPU_KEY, "GPU-a,NVIDIA,1000,10:;");
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
-    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,a");
-}
-END_TEST
-
-START_TEST(case_3_27_rewritten_devices_are_refused_and_the_lock_freed)
-{
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-    hami_handshake_job *job = begin_well(1);
-    ck_assert_int_eq(kubesim_set_annotation(world.sim, "pods", "ns", "a", WORLD_GPU_KEY,
-                                            "GPU-other,NVIDIA,1000,10:;"),
-                     200);
-    ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error),
-                     HAMI_E_LOST);
-    world_wait_node(&world, HAMI_NODELOCK_KEY, NULL);
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "failed");
-    world_expect_pod(&world, "a", WORLD_GPU_KEY, "GPU-other,NVIDIA,1000,10:;");
-}
-END_TEST
-
-START_TEST(case_2_04_other_writers_changes_survive)
-{
-    static const unsigned asks[] = {1, 1, 0};
-
-    world_pod(&world, "a", asks, "u,NVIDIA,1,0:;v,NVIDIA,1,0:;");
-    world_lock(&world, "a");
-    hami_handshake_job *job = begin_well(1);
-    ck_assert_int_eq(
-        kubesim_set_annotation(world.sim, "pods", "ns", "a", "example.com/x", "1"), 200);
-    ck_assert_int_eq(kubesim_set_annotation(world.sim, "pods", "ns", "a", WORLD_GPU_KEY,
-                                            "u,NVIDIA,1,0:;;"),
-                     200); /* another plugin handed out the other container */
-    ck_assert_int_eq(
-        kubesim_set_annotation(world.sim, "nodes", NULL, "n1", "example.com/y", "2"),
-        200);
-    finish_well(job);
-    world_expect_pod(&world, "a", "example.com/x", "1");
-    world_expect_pod(&world, "a", WORLD_GPU_KEY, ";;");
-    world_expect_node(&world, "example.com/y", "2");
-}
-END_TEST
-
-/* ---- after a crash -------------------------------------------------------------- */
-
-static int recover(void)
-{
-    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-                          .changed = PTHREAD_COND_INITIALIZER};
-
-    ck_assert_int_eq(hami_handshake_recover_start(handshake, hami_kubernetes_in_ms(5000),
-                                                  heard_end, &heard),
-                     0);
-    pthread_mutex_lock(&heard.mutex);
-    while (heard.count < 1) {
-        pthread_cond_wait(&heard.changed, &heard.mutex);
-    }
-    pthread_mutex_unlock(&heard.mutex);
-    return heard.codes[0];
-}
-
-/* What stands when the node side starts, and whether the lock is freed. */
-static const struct {
-    const char *title;
-    const char *devices; /* of pod a */
-    const char *phase;
-    const char *done;
-    const char *uid; /* of the lease; "" = pod a's, NULL = no lease */
-    bool is_freed;
-} remains[] = {
-    {"served", ";", "success", "7", "", true},
-    {"not served", "u,N,1,0:;", "allocating", NULL, "", false},
-    {"served under an earlier grant", ";", "success", "6", "", false},
-    {"a phase that anybody may have written", ";", "success", NULL, "", false},
-    {"another uid", ";", "success", "7", "uid-of-its-predecessor", false},
-    {"HAMi's lock, served", ";", "success", NULL, NULL, true},
-    {"HAMi's lock, a container left", ";u,N,1,0:;", "success", NULL, NULL, false},
-    {"HAMi's lock, not marked", ";", "allocating", NULL, NULL, false},
-};
-
-START_TEST(case_4_28_lock_of_a_served_pod_is_freed_at_start)
-{
-    char *uid, *lease = NULL;
-
-    world_simple_pod(&world, "a");
-    kubesim_set_annotation(world.sim, "pods", "ns", "a", WORLD_GPU_KEY,
-                           remains[_i].devices);
-    kubesim_set_annotation(world.sim, "pods", "ns", "a", HAMI_HANDSHAKE_PHASE_KEY,
-                           remains[_i].phase);
-    kubesim_set_annotation(world.sim, "pods", "ns", "a", HAMI_HANDSHAKE_DONE_KEY,
-                           remains[_i].done);
-    uid = world_uid(&world, "a");
-    if (remains[_i].uid != NULL) {
-        lease = world_lease_text(WORLD_TIME ",ns,a",
-                                 *remains[_i].uid != '\0' ? remains[_i].uid : uid, "7");
-    }
-    world_pair(&world, WORLD_TIME ",ns,a", lease);
-    ck_assert_msg(recover() == 0, "%s", remains[_i].title);
-    world_expect_node(&world, HAMI_NODELOCK_KEY,
-                      remains[_i].is_freed ? NULL : WORLD_TIME ",ns,a");
-    ck_assert_uint_eq(world_writes(&world), remains[_i].is_freed);
-    free(lease);
-    free(uid);
-}
-END_TEST
-
-START_TEST(start_with_nothing_to_free_is_quiet)
-{
-    char *lease = world_lease_text(WORLD_TIME ",ns,gone", "uid-of-gone", "9");
-
-    ck_assert_int_eq(recover(), 0); /* no lock */
-    world_pair(&world, WORLD_TIME, NULL);
-    ck_assert_int_eq(recover(), 0); /* a bare time */
-    world_pair(&world, WORLD_TIME ",ns,gone", lease);
-    ck_assert_int_eq(recover(), 0); /* its pod is gone: others know what to do */
-    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,gone");
-    ck_assert_uint_eq(world_writes(&world), 0);
-    ck_assert_int_eq(kubesim_delete(world.sim, "nodes", NULL, "n1"), 200);
-    ck_assert_int_eq(recover(), HAMI_E_NODE);
-    ck_assert_int_eq(hami_handshake_recover_start(handshake, 0, NULL, NULL),
-                     HAMI_E_INVAL);
-    free(lease);
-}
-END_TEST
-
-#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 int main(void)
 {
@@ -602,15 +345,6 @@ int main(void)
     tcase_add_test(cases, require_fence_serves_a_lock_with_its_lease);
     tcase_add_test(cases, questions_that_make_no_sense_are_refused);
     tcase_add_test(cases, node_that_does_not_exist_is_named);
-    tcase_add_test(cases, case_4_05_failure_writes_failed_and_frees_the_lock);
-    tcase_add_test(cases, dropped_job_writes_nothing_and_can_be_asked_again);
-    tcase_add_test(cases, pod_that_is_gone_is_told_and_its_lock_left);
-    tcase_add_test(cases, pod_of_another_uid_is_never_written_to);
-    tcase_add_test(cases, case_3_27_rewritten_devices_are_refused_and_the_lock_freed);
-    tcase_add_test(cases, case_2_04_other_writers_changes_survive);
-    tcase_add_loop_test(cases, case_4_28_lock_of_a_served_pod_is_freed_at_start, 0,
-                        COUNT(remains));
-    tcase_add_test(cases, start_with_nothing_to_free_is_quiet);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

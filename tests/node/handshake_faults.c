@@ -9,51 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node_world.h"
+#include "client_fixture.h"
 
-static struct world world;
-static hami_handshake *handshake;
-static struct hami_error error;
-
-static void set_up(void)
+/* A pod that has the lock. */
+static void set_up_pod(void)
 {
-    world_start(&world);
-    handshake = world_handshake(&world, 0);
-    error = (struct hami_error)HAMI_ERROR_INIT;
+    set_up();
     world_simple_pod(&world, "a");
     world_lock(&world, "a");
 }
 
-static void tear_down(void)
+static void tear_down_faults(void)
 {
     kubesim_disarm(world.sim, 0);
-    hami_handshake_free(handshake);
-    world_stop(&world);
+    tear_down();
 }
 
-static int begin(uint64_t timeout_ms, hami_handshake_job **ret)
+static int begin_within(uint64_t timeout_ms, hami_handshake_job **ret)
 {
-    static const char *const ids[] = {"d-0"};
-
-    return hami_handshake_begin(handshake, WORLD_GPU, ids, 1,
+    return hami_handshake_begin(handshake, WORLD_GPU, device_ids, 1,
                                 hami_kubernetes_in_ms(timeout_ms), ret, &error);
-}
-
-static hami_handshake_job *begin_well(void)
-{
-    hami_handshake_job *job = NULL;
-    int code = begin(5000, &job);
-
-    ck_assert_msg(code == 0, "%s: %s", hami_errname(code), error.text);
-    return job;
-}
-
-static struct hami_handshake_stats stats(void)
-{
-    struct hami_handshake_stats ret = HAMI_HANDSHAKE_STATS_INIT;
-
-    ck_assert_int_eq(hami_handshake_stats(handshake, &ret), 0);
-    return ret;
 }
 
 static int arm(const char *verb, const char *resource, enum kubesim_action action,
@@ -91,7 +66,7 @@ static const enum kubesim_action losses[] = {
 START_TEST(lost_answer_of_the_pods_patch_is_resolved)
 {
     unsigned hits = _i % 2 == 0 ? 1 : 2;
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     int fault = arm("patch", "pods", losses[_i / 2], hits);
     int code = hami_handshake_finish(job, hami_kubernetes_in_ms(10000), &error);
 
@@ -104,7 +79,7 @@ END_TEST
 START_TEST(lost_answer_of_the_nodes_patch_is_resolved)
 {
     unsigned hits = _i % 2 == 0 ? 1 : 2;
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     int fault = arm("patch", "nodes", losses[_i / 2], hits);
     int code = hami_handshake_finish(job, hami_kubernetes_in_ms(10000), &error);
 
@@ -116,7 +91,7 @@ END_TEST
 
 START_TEST(lost_answer_of_a_failures_patch_is_resolved)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     int fault = arm("patch", "pods", losses[_i], 2);
     int code =
         hami_handshake_fail(job, "no such device", hami_kubernetes_in_ms(10000), &error);
@@ -131,7 +106,7 @@ END_TEST
 /* Writes are lost, and the reads that ask about them fail as well. */
 START_TEST(lost_answers_of_writes_and_reads_together_are_resolved)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
 
     arm("patch", "pods", KUBESIM_DROP_AFTER, 1);
     arm("get", "pods", KUBESIM_DROP_BEFORE, 2);
@@ -148,7 +123,7 @@ START_TEST(case_4_26_reads_that_fail_once_are_repeated)
 
     arm("list", "pods", losses[_i], 1);
     arm("get", "nodes", losses[_i], 1);
-    ck_assert_msg(begin(5000, &job) == 0, "%s", error.text);
+    ck_assert_msg(begin_within(5000, &job) == 0, "%s", error.text);
     ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error), 0);
     expect_served();
 }
@@ -163,7 +138,7 @@ START_TEST(case_4_19_reads_that_hang_end_by_the_deadline)
     int code;
 
     arm(_i == 0 ? "list" : "get", _i == 0 ? "pods" : "nodes", KUBESIM_HANG_BEFORE, 0);
-    code = begin(200, &job);
+    code = begin_within(200, &job);
     ck_assert_msg(code == HAMI_E_TIMEDOUT, "%s: %s", hami_errname(code), error.text);
     ck_assert_uint_lt(hami_kubernetes_now() - before, 2000 * UINT64_C(1000000));
     ck_assert_ptr_null(job);
@@ -174,7 +149,7 @@ END_TEST
 START_TEST(case_4_05_pods_patch_that_hangs_is_told_and_the_lock_freed_behind)
 {
     enum kubesim_action action = _i == 0 ? KUBESIM_HANG_BEFORE : KUBESIM_HANG_AFTER;
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     int code;
 
     arm("patch", "pods", action, 1);
@@ -188,7 +163,7 @@ END_TEST
 START_TEST(case_4_26_release_that_hangs_answers_and_goes_on_behind)
 {
     enum kubesim_action action = _i == 0 ? KUBESIM_HANG_BEFORE : KUBESIM_HANG_AFTER;
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
 
     arm("patch", "nodes", action, 1);
     ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(300), &error), 0);
@@ -198,7 +173,7 @@ END_TEST
 
 START_TEST(case_4_26_server_that_is_away_for_long_is_waited_for)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
 
     arm("patch", "nodes", KUBESIM_STATUS, 2);
     arm("get", "nodes", KUBESIM_STATUS, 2);
@@ -216,7 +191,7 @@ END_TEST
 
 START_TEST(handshake_is_freed_at_once_though_a_release_goes_on_behind)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     uint64_t before;
 
     arm("patch", "nodes", KUBESIM_HANG_BEFORE, 0);
@@ -247,14 +222,14 @@ START_TEST(forbidden_reads_are_told)
     hami_handshake_job *job = NULL;
 
     forbid(_i == 0 ? "list" : "get", _i == 0 ? "pods" : "nodes");
-    ck_assert_int_eq(begin(5000, &job), HAMI_E_ACCESS);
+    ck_assert_int_eq(begin_within(5000, &job), HAMI_E_ACCESS);
     ck_assert_str_ne(error.text, "");
 }
 END_TEST
 
 START_TEST(forbidden_patch_of_the_pod_is_told_and_the_lock_freed)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
 
     forbid("patch", "pods");
     ck_assert_int_eq(
@@ -268,7 +243,7 @@ END_TEST
 
 START_TEST(forbidden_patch_of_the_node_leaves_the_lock_and_answers)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
 
     forbid("patch", "nodes");
     ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error), 0);
@@ -302,7 +277,7 @@ static void rewrite_lock(struct kubesim *sim, void *data)
 
 static void finish_while(struct rewrite *rewrite)
 {
-    hami_handshake_job *job = begin_well();
+    hami_handshake_job *job = begin_well(1);
     struct kubesim_fault fault = {
         .match = {.verb = "patch", .resource = "nodes", .user = "admin"},
         .count = 1,
@@ -421,7 +396,7 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 60);
-    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_checked_fixture(cases, set_up_pod, tear_down_faults);
     add_losses(cases);
     tcase_add_loop_test(cases, case_4_19_reads_that_hang_end_by_the_deadline, 0, 2);
     tcase_add_loop_test(
