@@ -22,6 +22,7 @@
 #define IN_FLIGHT_LIMIT 1000u
 #define REQUEST_TIMEOUT_MS_DEFAULT 5000u
 #define ANSWER_BYTES_DEFAULT (64u * 1024 * 1024)
+#define IDLE_CONNECTIONS_EXTRA 16
 #define LOG_LINE_MAX 1024
 
 /* ---- clock ---------------------------------------------------------------------- */
@@ -190,6 +191,9 @@ static int set_machinery(hami_kubernetes *client, struct hami_error *reterr)
         return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
     }
     (void)curl_multi_setopt(client->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+    /* Without HTTP/2 each request in flight has a connection, and is to find it again. */
+    (void)curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS,
+                            (long)client->in_flight_max + IDLE_CONNECTIONS_EXTRA);
     if (getrandom(&client->random, sizeof(client->random), 0) != sizeof(client->random) ||
         client->random == 0) {
         client->random = hami_kubernetes_now() | 1;

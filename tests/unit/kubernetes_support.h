@@ -16,7 +16,7 @@
 #include <kubesim.h>
 #include <pthread.h>
 
-#define WAIT_MS 20000 /* for what must come; far above what it takes */
+#define WAIT_MS 30000 /* for what must come; far above what it takes */
 
 /* ---- a client on kubesim -------------------------------------------------------- */
 
