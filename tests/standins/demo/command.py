@@ -86,6 +86,11 @@ def _broken_summary(asked, values):
         return (f"The fault {asked.broken} did not show this time ({figure} is 0): run it "
                 "with more --pods or a longer --allocate-ms.")
     times = "once" if count == 1 else f"{count} times"
-    return (f"With the fault {asked.broken}: {times} {effect} ({figure}), because {reason}.\n"
+    text = (f"With the fault {asked.broken}: {times} {effect} ({figure}), because {reason}.\n"
             f"{values['bound']} of {asked.pods} pods were bound, {values['allocated']} "
             f"allocated, {values['failed_binds']} binds failed.")
+    refused = values["bound"] - values["allocated"]
+    if refused:
+        text += (f" hamid's node side refused {refused}: it could not tell whose Allocate "
+                 "it was. A plugin that trusts the lock would have guessed.")
+    return text
