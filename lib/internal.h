@@ -41,6 +41,11 @@
 /* Pauses between tries that failed: doubling from the first to the last. */
 #define HAMI_INTERNAL_RETRY_FIRST_NS (20 * NS_PER_MS)
 #define HAMI_INTERNAL_RETRY_LAST_NS (5 * NS_PER_S)
+/* Hand-overs in a row without a gap, where another replica was seen on the node within
+ * RIVAL; then the record is removed, and this replica leaves it alone for YIELD. */
+#define HAMI_INTERNAL_HAND_OVERS_MAX 16
+#define HAMI_INTERNAL_RIVAL_NS (60 * NS_PER_S)
+#define HAMI_INTERNAL_YIELD_NS (50 * NS_PER_MS)
 /* Senseless answers in a row that end a wait with PROTO. */
 #define HAMI_INTERNAL_PROTO_MAX 3
 /* Lock keys of one manager, and records of one node. */
@@ -83,6 +88,9 @@ struct hami_internal_slot {
     struct hami_lock_record record; /* the pair, taken apart */
     uint64_t version_number;        /* node version of this knowledge; 0 = not a number */
     uint64_t first_seen_ns;         /* of this very pair */
+    uint64_t rival_ns;       /* when another holder's lease was last seen; 0 = never */
+    uint64_t yield_until_ns; /* a free record is left alone until then */
+    uint32_t hand_overs;     /* in a row */
     struct hami_internal_grant *grant; /* ours that stands here, or NULL */
     bool has_news;                     /* a watch told this while a call was in flight */
     struct hami_internal_pair news;

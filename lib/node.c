@@ -196,6 +196,9 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
     if (slot->record.last_fence > node->max_fence) {
         node->max_fence = slot->record.last_fence;
     }
+    if (slot->record.has_lease && strcmp(slot->record.holder, node->lock->holder) != 0) {
+        slot->rival_ns = slot->first_seen_ns;
+    }
     hami_internal_after_free_facts(after, slot->facts);
     slot->facts = NULL;
     slot->asked = slot->revoked = slot->alarmed = false;

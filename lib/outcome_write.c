@@ -43,9 +43,11 @@ static void end_replaced(struct hami_internal_node *node, struct hami_internal_s
     if (old && old->state == GRANT_RELEASING) {
         hami_internal_count(&counters->releases);
         hami_internal_count(&counters->hand_overs);
+        slot->hand_overs++;
         hami_internal_node_end_grant(node, old, 0, after);
         return;
     }
+    slot->hand_overs = 0;
     if (slot->known && slot->record.kind != HAMI_LOCK_FREE &&
         slot->reason != REASON_OWN) {
         hami_internal_count(&counters->takeovers);
@@ -235,7 +237,12 @@ void hami_internal_outcome_removed(struct hami_internal_node *node,
     case 0:
         hami_internal_outcome_learn_version(node, answer);
         for (size_t i = 0; i < grant->slot_count; i++) {
-            set_slot(node, grant->slots[i], NULL, memory, answer, after);
+            struct hami_internal_slot *slot = grant->slots[i];
+            set_slot(node, slot, NULL, memory, answer, after);
+            if (slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX) {
+                slot->yield_until_ns = slot->first_seen_ns + HAMI_INTERNAL_YIELD_NS;
+            }
+            slot->hand_overs = 0;
         }
         hami_internal_count(&node->lock->counters.releases);
         hami_internal_node_end_grant(node, grant, 0, after);

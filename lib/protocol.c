@@ -26,9 +26,9 @@ static const char *const reason_texts[] = {
     [REASON_NOT_KNOWN] = "its pod could not be read",
     [REASON_BINDING] = "its pod is being bound",
     [REASON_ALLOCATING] = "its pod is bound here and waits for its devices (Allocate)",
-    [REASON_OVERDUE] = (
-        "its pod is bound here and waits for its devices (Allocate) past the lock's "
-        "age: look at the device plugin and the kubelet of this node"),
+    [REASON_OVERDUE] =
+        ("its pod is bound here and waits for its devices (Allocate) past the lock's "
+         "age: look at the device plugin and the kubelet of this node"),
     [REASON_AGEING] = "its owner can't be judged and it is not past its age",
 };
 

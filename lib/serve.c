@@ -13,23 +13,11 @@
 
 #include "after.h"
 #include "call.h"
+#include "look.h"
 #include "machine.h"
 #include "node.h"
 #include "protocol.h"
 #include "record.h"
-
-enum look {
-    LOOK_AVAILABLE = 0, /* one guarded write can take it */
-    LOOK_BLOCKED,
-    LOOK_WORKING /* an operation was started, or a read was asked for */
-};
-
-struct round {
-    struct hami_internal_node *node;
-    struct hami_internal_after *after;
-    uint64_t now_ns;
-    uint64_t claimed; /* bit i: slots[i] is spoken for */
-};
 
 void hami_internal_serve_consider(struct hami_internal_node *node, uint64_t due_ns)
 {
@@ -37,153 +25,6 @@ void hami_internal_serve_consider(struct hami_internal_node *node, uint64_t due_
         node->wake_ns = due_ns;
     }
 }
-
-/* ---- one slot ---- */
-
-static enum look start_inspect(struct round *round, struct hami_internal_slot *slot)
-{
-    hami_call *call =
-        hami_internal_machine_begin(round->node, OPERATION_INSPECT_HOLDER, round->after);
-
-    if (call) {
-        round->node->operation_slot = slot;
-        call->wants_read = true;
-        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
-                                     slot->record.uid);
-    }
-    return LOOK_WORKING;
-}
-
-static enum look start_revoke(struct round *round, struct hami_internal_slot *slot)
-{
-    hami_call *call =
-        hami_internal_machine_begin(round->node, OPERATION_REVOKE_HOLDER, round->after);
-    const char *uid = slot->record.has_lease ? slot->record.uid : slot->facts->facts.uid;
-
-    if (call) {
-        round->node->operation_slot = slot;
-        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
-                                     uid);
-        hami_internal_machine_revocation(round->node, call, slot->record.fence);
-    }
-    return LOOK_WORKING;
-}
-
-/* While somebody waits, a blocked node is read again now and then: news may have been
- * lost. */
-static void pace_reread(struct round *round, const struct hami_internal_slot *slot)
-{
-    struct hami_internal_node *node = round->node;
-    uint64_t due = node->read_ns;
-
-    if (node->lock->transport->watch) {
-        due = (slot->first_seen_ns > due ? slot->first_seen_ns : due) +
-              HAMI_INTERNAL_REREAD_NS;
-    } else {
-        due += HAMI_INTERNAL_POLL_NS;
-    }
-    if (round->now_ns >= due) {
-        node->want_read = true;
-    } else {
-        hami_internal_serve_consider(node, due);
-    }
-}
-
-static void raise_alarm(struct round *round, struct hami_internal_slot *slot)
-{
-    if (slot->reason == REASON_OVERDUE && !slot->alarmed) {
-        slot->alarmed = true;
-        hami_internal_count(&round->node->lock->counters.alarms);
-        hami_internal_after_log(
-            round->after, HAMI_LOG_ERROR, "Lock of pod %s/%s on node %s: %s",
-            slot->record.namespace_name, slot->record.name, round->node->name,
-            hami_internal_protocol_reason_text(slot->reason));
-    }
-}
-
-static void judge(const struct round *round, const struct hami_internal_slot *slot,
-                  struct hami_internal_judgement *ret)
-{
-    static const struct hami_owner_facts unknown = {.size = sizeof(unknown)};
-    const struct hami_nodelock *lock = round->node->lock;
-    struct hami_internal_judge_input input = {
-        .record = &slot->record,
-        .node = round->node->name,
-        .facts = slot->facts   ? &slot->facts->facts
-                 : slot->asked ? &unknown
-                               : NULL,
-        .revoked = slot->revoked,
-        .can_inspect = lock->transport->inspect != NULL,
-        .can_revoke = lock->transport->revoke != NULL,
-        .expire_bound = (lock->config.flags & HAMI_NODELOCK_EXPIRE_BOUND_OWNERS) != 0,
-        .first_seen_ns = slot->first_seen_ns,
-        .now_ns = round->now_ns,
-        .expire_ns = lock->config.expire_ms * NS_PER_MS,
-        .hold_limit_ns = lock->config.hold_limit_ms * NS_PER_MS,
-    };
-
-    hami_internal_protocol_judge(&input, ret);
-}
-
-/* A pair that is not free, and that no lease of this process holds. */
-static enum look look_at_pair(struct round *round, const struct hami_wait *wait,
-                              struct hami_internal_slot *slot)
-{
-    struct hami_internal_judgement judgement;
-    bool may_ask =
-        round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED &&
-        (round->now_ns >= slot->ask_next_ns || (wait->try_only && !slot->asked));
-
-    judge(round, slot, &judgement);
-    slot->reason = judgement.reason;
-    raise_alarm(round, slot);
-    if (judgement.verdict == VERDICT_TAKE) {
-        return LOOK_AVAILABLE;
-    }
-    if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
-        return start_revoke(round, slot);
-    }
-    if (may_ask) {
-        return start_inspect(round, slot);
-    }
-    hami_internal_serve_consider(round->node, judgement.next_ns);
-    if (round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED) {
-        hami_internal_serve_consider(round->node, slot->ask_next_ns);
-    }
-    pace_reread(round, slot);
-    return LOOK_BLOCKED;
-}
-
-static enum look look_at_slot(struct round *round, const struct hami_wait *wait,
-                              struct hami_internal_slot *slot)
-{
-    const struct hami_internal_grant *grant = slot->grant;
-
-    if (!slot->known) {
-        round->node->want_read = true;
-        return LOOK_WORKING;
-    }
-    if (grant && grant->state == GRANT_RELEASING) {
-        bool harmless = grant->no_binding || !round->node->lock->transport->revoke;
-        return harmless && round->now_ns >= grant->retry_ns &&
-                       grant->slot_count == wait->key_count
-                   ? LOOK_AVAILABLE
-                   : LOOK_BLOCKED;
-    }
-    if (grant && (!grant->handed_off || grant->gone)) {
-        return LOOK_BLOCKED; /* a lease of this process holds it */
-    }
-    if (slot->record.kind == HAMI_LOCK_FREE ||
-        (!grant && hami_internal_protocol_is_own(
-                       &slot->record, wait->grant->owner.namespace_name,
-                       wait->grant->owner.name, wait->grant->owner.uid))) {
-        slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
-        return LOOK_AVAILABLE;
-    }
-    return look_at_pair(round, wait, slot);
-}
-
-/* ---- one waiter ---- */
 
 static size_t slot_index(const struct hami_internal_node *node,
                          const struct hami_internal_slot *slot)
@@ -197,9 +38,10 @@ static size_t slot_index(const struct hami_internal_node *node,
 }
 
 /* Finds a permit of a key; claims it, or all of the key's where none is free. */
-static enum look choose_slot(struct round *round, const struct hami_wait *wait,
-                             const struct hami_internal_key *key,
-                             struct hami_internal_slot **ret)
+static enum hami_internal_look choose_slot(struct hami_internal_round *round,
+                                           const struct hami_wait *wait,
+                                           const struct hami_internal_key *key,
+                                           struct hami_internal_slot **ret)
 {
     uint64_t all = 0;
 
@@ -211,7 +53,7 @@ static enum look choose_slot(struct round *round, const struct hami_wait *wait,
         if (round->claimed & bit) {
             continue;
         }
-        enum look look = look_at_slot(round, wait, slot);
+        enum hami_internal_look look = hami_internal_look_at_slot(round, wait, slot);
         if (look == LOOK_BLOCKED) {
             continue;
         }
@@ -238,7 +80,7 @@ static bool covers(const struct hami_internal_grant *grant, const struct hami_wa
 }
 
 /* The grant that this owner has already, if it is good for all that is asked. */
-static struct hami_internal_grant *own_grant(const struct round *round,
+static struct hami_internal_grant *own_grant(const struct hami_internal_round *round,
                                              const struct hami_wait *wait)
 {
     LIST_EACH(link, &round->node->grants)
@@ -254,7 +96,8 @@ static struct hami_internal_grant *own_grant(const struct round *round,
     return NULL;
 }
 
-static enum look start_asker(struct round *round, struct hami_wait *wait)
+static enum hami_internal_look start_asker(struct hami_internal_round *round,
+                                           struct hami_wait *wait)
 {
     const struct hami_owner *owner = &wait->grant->owner;
     hami_call *call =
@@ -270,7 +113,7 @@ static enum look start_asker(struct round *round, struct hami_wait *wait)
 }
 
 /* Who is in the way of a try. */
-static void end_try(struct round *round, struct hami_wait *wait)
+static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
 {
     const struct hami_internal_slot *slot = NULL;
 
@@ -296,8 +139,8 @@ static void end_try(struct round *round, struct hami_wait *wait)
     }
 }
 
-static const struct hami_internal_slot *stalled_slot(const struct round *round,
-                                                     const struct hami_wait *wait)
+static const struct hami_internal_slot *
+stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wait)
 {
     uint64_t limit = round->node->lock->config.stall_limit_ms * NS_PER_MS;
 
@@ -318,7 +161,7 @@ static const struct hami_internal_slot *stalled_slot(const struct round *round,
     return NULL;
 }
 
-static void end_stalled(struct round *round, struct hami_wait *wait,
+static void end_stalled(struct hami_internal_round *round, struct hami_wait *wait,
                         const struct hami_internal_slot *slot)
 {
     uint64_t age = (round->now_ns - slot->first_seen_ns) / NS_PER_S;
@@ -331,8 +174,9 @@ static void end_stalled(struct round *round, struct hami_wait *wait,
         hami_internal_protocol_reason_text(slot->reason));
 }
 
-static enum look start_take(struct round *round, struct hami_wait *wait,
-                            struct hami_internal_slot *const *slots)
+static enum hami_internal_look start_take(struct hami_internal_round *round,
+                                          struct hami_wait *wait,
+                                          struct hami_internal_slot *const *slots)
 {
     struct hami_internal_node *node = round->node;
     struct hami_nodelock *lock = node->lock;
@@ -391,8 +235,9 @@ static enum look start_take(struct round *round, struct hami_wait *wait,
 }
 
 /* All its keys are free. */
-static enum look take_turn(struct round *round, struct hami_wait *wait,
-                           struct hami_internal_slot *const *slots)
+static enum hami_internal_look take_turn(struct hami_internal_round *round,
+                                         struct hami_wait *wait,
+                                         struct hami_internal_slot *const *slots)
 {
     bool fresh = wait->asker == ASKER_FIT &&
                  round->now_ns < wait->asker_ns + HAMI_INTERNAL_ASKER_AGE_NS;
@@ -404,7 +249,8 @@ static enum look take_turn(struct round *round, struct hami_wait *wait,
 }
 
 /* Serves one waiter as far as can be. The wait may have ended on return. */
-static enum look serve_one(struct round *round, struct hami_wait *wait)
+static enum hami_internal_look serve_one(struct hami_internal_round *round,
+                                         struct hami_wait *wait)
 {
     struct hami_internal_slot *slots[HAMI_NODELOCK_KEYS_MAX];
     struct hami_internal_grant *grant = own_grant(round, wait);
@@ -415,7 +261,7 @@ static enum look serve_one(struct round *round, struct hami_wait *wait)
         return LOOK_BLOCKED;
     }
     for (size_t i = 0; i < wait->key_count; i++) {
-        enum look look = choose_slot(round, wait, wait->keys[i], &slots[i]);
+        enum hami_internal_look look = choose_slot(round, wait, wait->keys[i], &slots[i]);
         if (look == LOOK_WORKING) {
             return LOOK_WORKING;
         }
@@ -447,7 +293,7 @@ static enum look serve_one(struct round *round, struct hami_wait *wait)
 
 /* Waiters that must not wait for their turn: a lock of their own stands, or a watch
  * contradicts. */
-static bool serve_marked(struct round *round)
+static bool serve_marked(struct hami_internal_round *round)
 {
     struct hami_internal_node *node = round->node;
 
@@ -477,7 +323,7 @@ static bool serve_marked(struct round *round)
 bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_ns,
                                  struct hami_internal_after *after)
 {
-    struct round round = {.node = node, .after = after, .now_ns = now_ns};
+    struct hami_internal_round round = {.node = node, .after = after, .now_ns = now_ns};
     uint64_t all =
         node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
 

@@ -133,6 +133,42 @@ START_TEST(a_release_hands_over_to_the_next_waiter_in_one_write)
 }
 END_TEST
 
+START_TEST(hand_overs_without_a_gap_end_where_another_replica_was_seen)
+{
+    static struct scripted_wait waits[20];
+    static struct scripted_done done;
+    const char *rival = "{\"version\":1,\"lock\":\"2026-01-02T03:00:00Z,default,x\","
+                        "\"uid\":\"x\",\"fence\":\"5\",\"holder\":\"rival_1\","
+                        "\"attempt\":\"1\",\"hold_ms\":15000,\"free\":\"node\"}";
+    char name[16];
+
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, rival), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY,
+                                     "2026-01-02T03:00:00Z,default,x"),
+                     0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof(name), "p%u", i);
+        scripted_acquire(&waits[i], "n1", name, 60000);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        scripted_release(&done, waits[i].lease, 1000);
+        ck_assert_msg(waits[i + 1].ended, "hand-over %u", i);
+    }
+    scripted_release(&done, waits[16].lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+    ck_assert_str_eq(scripted_lock_value("n1"), "");
+    ck_assert(!waits[17].ended);
+    scripted_advance(100);
+    ck_assert_int_eq(waits[17].code, 0);
+    scripted_release(&done, waits[17].lease, 1000);
+    ck_assert_int_eq(waits[18].code, 0);
+    scripted_release(&done, waits[18].lease, 1000);
+    scripted_release(&done, waits[19].lease, 1000);
+}
+END_TEST
+
 START_TEST(the_same_owner_gets_shares_of_one_grant_case_1_21)
 {
     static struct scripted_wait first, second;
@@ -438,6 +474,7 @@ int main(void)
     tcase_add_test(simple,
                    a_hand_off_keeps_the_slot_until_the_node_side_has_released_case_1_15);
     tcase_add_test(simple, a_release_hands_over_to_the_next_waiter_in_one_write);
+    tcase_add_test(simple, hand_overs_without_a_gap_end_where_another_replica_was_seen);
     tcase_add_test(simple, the_same_owner_gets_shares_of_one_grant_case_1_21);
     tcase_add_test(simple, a_share_released_after_another_was_handed_off_keeps_the_lock);
     tcase_add_test(simple, an_owner_that_waits_behind_others_shares_its_grant_at_once);

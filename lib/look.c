@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See look.h: asks lib/protocol.c about the pair, and starts what the verdict needs: a
+ * read of the node, an inspection or a revocation of the owner. Under the node's mutex.
+ */
+#include "look.h"
+
+#include <string.h>
+
+#include "after.h"
+#include "call.h"
+#include "machine.h"
+#include "node.h"
+#include "protocol.h"
+#include "serve.h"
+
+static enum hami_internal_look start_inspect(struct hami_internal_round *round,
+                                             struct hami_internal_slot *slot)
+{
+    hami_call *call =
+        hami_internal_machine_begin(round->node, OPERATION_INSPECT_HOLDER, round->after);
+
+    if (call) {
+        round->node->operation_slot = slot;
+        call->wants_read = true;
+        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
+                                     slot->record.uid);
+    }
+    return LOOK_WORKING;
+}
+
+static enum hami_internal_look start_revoke(struct hami_internal_round *round,
+                                            struct hami_internal_slot *slot)
+{
+    hami_call *call =
+        hami_internal_machine_begin(round->node, OPERATION_REVOKE_HOLDER, round->after);
+    const char *uid = slot->record.has_lease ? slot->record.uid : slot->facts->facts.uid;
+
+    if (call) {
+        round->node->operation_slot = slot;
+        hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
+                                     uid);
+        hami_internal_machine_revocation(round->node, call, slot->record.fence);
+    }
+    return LOOK_WORKING;
+}
+
+/* While somebody waits, a blocked node is read again now and then: news may have been
+ * lost. */
+static void pace_reread(struct hami_internal_round *round,
+                        const struct hami_internal_slot *slot)
+{
+    struct hami_internal_node *node = round->node;
+    uint64_t due = node->read_ns;
+
+    if (node->lock->transport->watch) {
+        due = (slot->first_seen_ns > due ? slot->first_seen_ns : due) +
+              HAMI_INTERNAL_REREAD_NS;
+    } else {
+        due += HAMI_INTERNAL_POLL_NS;
+    }
+    if (round->now_ns >= due) {
+        node->want_read = true;
+    } else {
+        hami_internal_serve_consider(node, due);
+    }
+}
+
+static void raise_alarm(struct hami_internal_round *round,
+                        struct hami_internal_slot *slot)
+{
+    if (slot->reason == REASON_OVERDUE && !slot->alarmed) {
+        slot->alarmed = true;
+        hami_internal_count(&round->node->lock->counters.alarms);
+        hami_internal_after_log(
+            round->after, HAMI_LOG_ERROR, "Lock of pod %s/%s on node %s: %s",
+            slot->record.namespace_name, slot->record.name, round->node->name,
+            hami_internal_protocol_reason_text(slot->reason));
+    }
+}
+
+static void judge(const struct hami_internal_round *round,
+                  const struct hami_internal_slot *slot,
+                  struct hami_internal_judgement *ret)
+{
+    static const struct hami_owner_facts unknown = {.size = sizeof(unknown)};
+    const struct hami_nodelock *lock = round->node->lock;
+    struct hami_internal_judge_input input = {
+        .record = &slot->record,
+        .node = round->node->name,
+        .facts = slot->facts   ? &slot->facts->facts
+                 : slot->asked ? &unknown
+                               : NULL,
+        .revoked = slot->revoked,
+        .can_inspect = lock->transport->inspect != NULL,
+        .can_revoke = lock->transport->revoke != NULL,
+        .expire_bound = (lock->config.flags & HAMI_NODELOCK_EXPIRE_BOUND_OWNERS) != 0,
+        .first_seen_ns = slot->first_seen_ns,
+        .now_ns = round->now_ns,
+        .expire_ns = lock->config.expire_ms * NS_PER_MS,
+        .hold_limit_ns = lock->config.hold_limit_ms * NS_PER_MS,
+    };
+
+    hami_internal_protocol_judge(&input, ret);
+}
+
+/* A pair that is not free, and that no lease of this process holds. */
+static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
+                                            const struct hami_wait *wait,
+                                            struct hami_internal_slot *slot)
+{
+    struct hami_internal_judgement judgement;
+    bool may_ask =
+        round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED &&
+        (round->now_ns >= slot->ask_next_ns || (wait->try_only && !slot->asked));
+
+    judge(round, slot, &judgement);
+    slot->reason = judgement.reason;
+    raise_alarm(round, slot);
+    if (judgement.verdict == VERDICT_TAKE) {
+        return LOOK_AVAILABLE;
+    }
+    if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
+        return start_revoke(round, slot);
+    }
+    if (may_ask) {
+        return start_inspect(round, slot);
+    }
+    hami_internal_serve_consider(round->node, judgement.next_ns);
+    if (round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED) {
+        hami_internal_serve_consider(round->node, slot->ask_next_ns);
+    }
+    pace_reread(round, slot);
+    return LOOK_BLOCKED;
+}
+
+/*
+ * A grant that is being given back is handed over in one write, without a gap. Where
+ * another replica was seen on this node lately, that ends after a while: it would never
+ * find the lock free.
+ */
+static enum hami_internal_look look_at_released(const struct hami_internal_round *round,
+                                                const struct hami_wait *wait,
+                                                const struct hami_internal_slot *slot)
+{
+    const struct hami_internal_grant *grant = slot->grant;
+    bool harmless = grant->no_binding || !round->node->lock->transport->revoke;
+    bool rival =
+        slot->rival_ns != 0 && round->now_ns < slot->rival_ns + HAMI_INTERNAL_RIVAL_NS;
+
+    if (!harmless || round->now_ns < grant->retry_ns ||
+        grant->slot_count != wait->key_count) {
+        return LOOK_BLOCKED;
+    }
+    return rival && slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX ? LOOK_BLOCKED
+                                                                     : LOOK_AVAILABLE;
+}
+
+enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *round,
+                                                   const struct hami_wait *wait,
+                                                   struct hami_internal_slot *slot)
+{
+    const struct hami_internal_grant *grant = slot->grant;
+
+    if (!slot->known) {
+        round->node->want_read = true;
+        return LOOK_WORKING;
+    }
+    if (grant && grant->state == GRANT_RELEASING) {
+        return look_at_released(round, wait, slot);
+    }
+    if (grant && (!grant->handed_off || grant->gone)) {
+        return LOOK_BLOCKED; /* a lease of this process holds it */
+    }
+    if (slot->record.kind == HAMI_LOCK_FREE && round->now_ns < slot->yield_until_ns) {
+        hami_internal_serve_consider(round->node, slot->yield_until_ns);
+        return LOOK_BLOCKED;
+    }
+    if (slot->record.kind == HAMI_LOCK_FREE ||
+        (!grant && hami_internal_protocol_is_own(
+                       &slot->record, wait->grant->owner.namespace_name,
+                       wait->grant->owner.name, wait->grant->owner.uid))) {
+        slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
+        return LOOK_AVAILABLE;
+    }
+    return look_at_pair(round, wait, slot);
+}

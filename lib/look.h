@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One record, as it stands in one waiter's way. With the node's mutex held. */
+#ifndef HAMI_LIB_LOOK_H
+#define HAMI_LIB_LOOK_H
+
+#include "internal.h"
+
+enum hami_internal_look {
+    LOOK_AVAILABLE = 0, /* one guarded write can take it */
+    LOOK_BLOCKED,
+    LOOK_WORKING /* an operation was started, or a read was asked for */
+};
+
+/* One look at a node's waiters. */
+struct hami_internal_round {
+    struct hami_internal_node *node;
+    struct hami_internal_after *after;
+    uint64_t now_ns;
+    uint64_t claimed; /* bit i: slots[i] is spoken for */
+};
+
+/* Can this waiter have the record now? May start one operation. */
+enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *round,
+                                                   const struct hami_wait *wait,
+                                                   struct hami_internal_slot *slot);
+
+#endif
