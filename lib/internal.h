@@ -120,7 +120,6 @@ struct hami_internal_grant {
     uint64_t fence, attempt;
     char *value, *lease; /* lock value and lease text as written; behind the struct */
     size_t lease_size;
-    char version[64]; /* owner's, read before the lock was written; "" = unknown */
     struct hami_internal_facts
         *judged;             /* the facts that the take was judged by; NULL = none */
     uint32_t shares;         /* leases not consumed */
@@ -158,7 +157,6 @@ struct hami_lease {
     struct hami_internal_grant *grant;
     uint32_t references; /* the holder's, and one while the loss is being told */
     bool told_lost;
-    bool consumed;
 };
 
 enum hami_internal_asker {
@@ -308,7 +306,6 @@ struct hami_nodelock {
     bool woken, stop;
     bool dispatching;
     pthread_t dispatcher;
-    atomic_bool lost_pending;
     pthread_t thread;
     bool has_thread, system_clock;
     pthread_mutex_t kept_mutex;

@@ -77,7 +77,6 @@ int hami_lease_facts(const hami_lease *lease, struct hami_lease_view *ret)
 static void detach(hami_lease *lease)
 {
     list_remove(&lease->link);
-    lease->consumed = true;
     lease->grant->shares--;
     atomic_fetch_sub_explicit(&lease->lock->counters.leases, 1, memory_order_relaxed);
 }
