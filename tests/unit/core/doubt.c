@@ -22,27 +22,6 @@ static void manual_unwatched(void)
     scripted_start((struct scripted_options){.manual = true});
 }
 
-/* Nobody holds the node, and the next one gets it without delay. */
-static void assert_free(void)
-{
-    static struct scripted_wait next;
-    static struct scripted_done done;
-
-    scripted_set_manual(false);
-    while (scripted_waiting() > 0) {
-        scripted_answer(scripted_call(SCRIPTED_READ));
-    }
-    scripted_dispatch();
-    scripted_acquire(&next, "n1", "next", 10000);
-    scripted_advance(1000);
-    ck_assert_msg(next.ended && next.code == 0, "%s", next.text);
-    scripted_release(&done, next.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
-    ck_assert_str_eq(scripted_lock_value("n1"), "");
-    ck_assert_uint_eq(scripted_stats().leases, 0);
-    ck_assert_uint_eq(scripted_stats().waiters, 0);
-}
-
 /* The first read of a node: it is not known yet. */
 static void answer_first_read(void)
 {
@@ -63,7 +42,7 @@ START_TEST(a_wait_that_times_out_while_its_patch_is_in_flight_is_told_at_once_an
     scripted_answer(scripted_call(SCRIPTED_WRITE));
     ck_assert_str_eq(scripted_lock_value("n1"), "");
     ck_assert_uint_eq(scripted_stats().undone, 1);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -87,7 +66,7 @@ START_TEST(a_cancel_between_patch_and_answer_leaves_nothing)
     scripted_answer(scripted_call(SCRIPTED_WRITE));
     ck_assert_str_eq(scripted_lock_value("n1"), "");
     hami_cancel_unref(cancel);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -104,7 +83,7 @@ START_TEST(an_abort_between_patch_and_answer_leaves_nothing)
     scripted_answer(scripted_call(SCRIPTED_READ));
     scripted_answer(scripted_call(SCRIPTED_WRITE));
     ck_assert_str_eq(scripted_lock_value("n1"), "");
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -125,7 +104,7 @@ START_TEST(a_lost_answer_of_a_take_that_won_is_success_after_one_read_case_1_14)
     scripted_set_manual(false);
     scripted_release(&done, a.lease, 1000);
     ck_assert_int_eq(done.code, 0);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -181,7 +160,7 @@ START_TEST(a_take_that_lands_after_nobody_wants_it_is_undone)
     scripted_advance(6000);
     ck_assert_str_eq(scripted_lock_value("n1"), "");
     ck_assert_uint_eq(scripted_stats().undone, 1);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -201,7 +180,7 @@ START_TEST(a_take_that_lands_late_in_a_store_without_news_is_found_by_a_read)
     ck_assert(scripted_land(late));
     scripted_advance(6000);
     ck_assert_str_eq(scripted_lock_value("n1"), "");
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -277,7 +256,7 @@ START_TEST(the_grant_and_the_deadline_collide_and_exactly_one_wins)
     ck_assert_int_eq(a.code, HAMI_E_TIMEDOUT);
     scripted_answer(patch);
     scripted_answer(scripted_call(SCRIPTED_WRITE));
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -296,7 +275,7 @@ START_TEST(a_deadline_while_queued_frees_the_place_for_the_next)
     scripted_release(&done, a.lease, 1000);
     ck_assert_int_eq(c.code, 0);
     scripted_release(&done, c.lease, 1000);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -399,7 +378,7 @@ START_TEST(a_read_that_is_refused_ends_the_wait_with_its_code)
     ck_assert_msg(a.code == read_codes[_i].expected, "%s", hami_errname(a.code));
     scripted_answer_all(0);
     scripted_advance(6000);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -427,7 +406,7 @@ START_TEST(a_write_that_fails_once_ends_the_wait_or_is_tried_again)
         static struct scripted_done done;
         scripted_release(&done, a.lease, 1000);
     }
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -448,7 +427,7 @@ START_TEST(a_submit_that_refuses_is_a_call_surely_not_applied)
     scripted_refuse_next(HAMI_E_ACCESS);
     scripted_acquire(&a, "n1", "b", 10000);
     ck_assert_int_eq(a.code, HAMI_E_ACCESS);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 

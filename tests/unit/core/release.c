@@ -18,27 +18,6 @@ static void unwatched_store(void)
     scripted_start((struct scripted_options){.manual = true});
 }
 
-/* Nobody holds the node, and the next one gets it without delay. */
-static void assert_free(void)
-{
-    static struct scripted_wait next;
-    static struct scripted_done done;
-
-    scripted_set_manual(false);
-    while (scripted_waiting() > 0) {
-        scripted_answer(scripted_call(SCRIPTED_READ));
-    }
-    scripted_dispatch();
-    scripted_acquire(&next, "n1", "next", 10000);
-    scripted_advance(1000);
-    ck_assert_msg(next.ended && next.code == 0, "%s", next.text);
-    scripted_release(&done, next.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
-    ck_assert_str_eq(scripted_lock_value("n1"), "");
-    ck_assert_uint_eq(scripted_stats().leases, 0);
-    ck_assert_uint_eq(scripted_stats().waiters, 0);
-}
-
 static void hold(struct scripted_wait *a)
 {
     scripted_set_manual(false);
@@ -58,7 +37,7 @@ START_TEST(a_lost_answer_of_a_release_that_won_is_success)
     scripted_answer(scripted_call(SCRIPTED_READ));
     scripted_dispatch();
     ck_assert_int_eq(done.code, 0);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -75,7 +54,7 @@ START_TEST(a_release_that_never_arrived_is_sent_again)
     scripted_advance(500);
     ck_assert_int_eq(done.code, 0);
     ck_assert_str_eq(scripted_lock_value("n1"), "");
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -91,7 +70,7 @@ START_TEST(a_release_past_its_deadline_is_in_doubt_and_goes_on_behind)
     ck_assert_str_eq(scripted_lock_value("n1"), LOCK_A);
     scripted_answer(scripted_call(SCRIPTED_WRITE));
     ck_assert_str_eq(scripted_lock_value("n1"), "");
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -144,7 +123,7 @@ START_TEST(a_release_of_a_lock_that_is_gone_touches_nothing)
     scripted_answer(scripted_call(SCRIPTED_READ));
     scripted_dispatch();
     ck_assert_int_eq(done.code, 0);
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 
@@ -178,7 +157,7 @@ START_TEST(a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock)
     ck_assert_int_eq(done.code, 0);
     scripted_answer(scripted_call(SCRIPTED_WRITE));
     ck_assert_str_eq(scripted_lock_value("n1"), "");
-    assert_free();
+    scripted_assert_free();
 }
 END_TEST
 

@@ -22,9 +22,6 @@ static enum scripted_kind waiting_kinds[CALLS_MAX];
 static size_t waiting_count, counts[4];
 static bool manual;
 static int refuse_next, answer_all;
-static unsigned ends;
-static char uids[64][64];
-static size_t uid_count;
 
 /* ---- carrying out ---- */
 
@@ -288,8 +285,6 @@ static void reset(bool is_manual)
     memset(counts, 0, sizeof(counts));
     manual = is_manual;
     refuse_next = answer_all = 0;
-    ends = 0;
-    uid_count = 0;
     scripted_now_ns = 1000 * MS;
     scripted_wakeups = scripted_aborts = scripted_lost = scripted_logs = 0;
     scripted_last_log[0] = '\0';
@@ -445,93 +440,4 @@ void scripted_pod_gone(const char *name)
     struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
 
     scripted_pod_facts(name, &facts);
-}
-
-/* ---- acquires ---- */
-
-static void acquired(void *data, int code, hami_lease *lease,
-                     const struct hami_error *error)
-{
-    struct scripted_wait *wait = data;
-
-    ck_assert_msg(!wait->ended, "the callback came twice");
-    wait->ended = true;
-    wait->code = code;
-    wait->lease = lease;
-    wait->order = ++ends;
-    (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
-}
-
-void scripted_request(struct hami_nodelock_request *request, const char *node,
-                      const char *name)
-{
-    char *uid = uids[uid_count++ % 64];
-
-    (void)snprintf(uid, sizeof(uids[0]), "uid-%s", name);
-    *request = (struct hami_nodelock_request){
-        .size = sizeof(*request), .node = node, .owner = {"default", name, uid}};
-}
-
-void scripted_acquire_as(struct scripted_wait *wait,
-                         struct hami_nodelock_request *request, uint64_t ms)
-{
-    *wait = (struct scripted_wait){.code = 1};
-    request->deadline_ns = scripted_now_ns + ms * MS;
-    ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, request, acquired, wait, &wait->wait),
-        0);
-    scripted_dispatch();
-}
-
-void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name,
-                      uint64_t ms)
-{
-    struct hami_nodelock_request request;
-
-    scripted_request(&request, node, name);
-    scripted_acquire_as(wait, &request, ms);
-}
-
-static void finished(void *data, int code, const struct hami_error *error)
-{
-    struct scripted_done *done = data;
-
-    ck_assert_int_eq(error->code, code);
-    ck_assert_msg(!done->ended, "the callback came twice");
-    done->ended = true;
-    done->code = code;
-}
-
-void scripted_release(struct scripted_done *done, hami_lease *lease, uint64_t ms)
-{
-    *done = (struct scripted_done){.code = 1};
-    ck_assert_int_eq(
-        hami_lease_release_start(lease, scripted_now_ns + ms * MS, finished, done), 0);
-    scripted_dispatch();
-}
-
-void scripted_check(struct scripted_done *done, hami_lease *lease, uint64_t ms)
-{
-    *done = (struct scripted_done){.code = 1};
-    ck_assert_int_eq(
-        hami_lease_check_start(lease, scripted_now_ns + ms * MS, finished, done), 0);
-    scripted_dispatch();
-}
-
-struct hami_nodelock_stats scripted_stats(void)
-{
-    struct hami_nodelock_stats stats = HAMI_NODELOCK_STATS_INIT;
-
-    ck_assert_int_eq(hami_nodelock_stats(scripted_lock, &stats), 0);
-    return stats;
-}
-
-int scripted_run(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

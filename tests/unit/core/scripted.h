@@ -102,6 +102,9 @@ struct scripted_done {
 void scripted_release(struct scripted_done *done, hami_lease *lease, uint64_t ms);
 void scripted_check(struct scripted_done *done, hami_lease *lease, uint64_t ms);
 
+/* Nobody holds "n1": whoever asks gets it, and nothing is left in store or manager. */
+void scripted_assert_free(void);
+
 struct hami_nodelock_stats scripted_stats(void);
 
 /* Runs a suite; the program's exit code. */
