@@ -248,6 +248,7 @@ struct hami_internal_node {
     uint64_t read_ns;   /* when the last good read began; 0 = never */
     uint64_t reread_ns; /* a read is due then; HAMI_DEADLINE_NEVER = none */
     uint64_t read_retry_ns;
+    uint64_t ask_next_ns; /* no holder of this node is asked about before */
     uint32_t read_retries, senseless;
     int failure;      /* of the last read; 0 = it went well */
     bool busy;        /* counted in nodelock.work */

@@ -111,9 +111,11 @@ static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
                                             struct hami_internal_slot *slot)
 {
     struct hami_internal_judgement judgement;
-    bool may_ask =
-        round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED &&
-        (round->now_ns >= slot->ask_next_ns || (wait->try_only && !slot->asked));
+    uint64_t ask_ns = slot->ask_next_ns > round->node->ask_next_ns
+                          ? slot->ask_next_ns
+                          : round->node->ask_next_ns;
+    bool can_ask =
+        round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED;
 
     judge(round, slot, &judgement);
     slot->reason = judgement.reason;
@@ -124,12 +126,12 @@ static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
     if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
         return start_revoke(round, slot);
     }
-    if (may_ask) {
+    if (can_ask && (round->now_ns >= ask_ns || (wait->try_only && !slot->asked))) {
         return start_inspect(round, slot);
     }
     hami_internal_serve_consider(round->node, judgement.next_ns);
-    if (round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED) {
-        hami_internal_serve_consider(round->node, slot->ask_next_ns);
+    if (can_ask) {
+        hami_internal_serve_consider(round->node, ask_ns);
     }
     pace_reread(round, slot);
     return LOOK_BLOCKED;

@@ -71,11 +71,12 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
 {
     uint64_t now = hami_internal_now(node->lock);
 
+    node->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
     if (slot->first_seen_ns > node->operation_ns) {
         return; /* it was about a pair that is no longer there */
     }
     slot->asked = true;
-    slot->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
+    slot->ask_next_ns = node->ask_next_ns;
     if (revoke) {
         slot->revoke_next_ns = slot->ask_next_ns;
     }
