@@ -307,8 +307,7 @@ static const char *const odd_values[] = {
     "\"quoted\" \\ back \\\" both",
     "{\"json\":[1,null,true],\"text\":\"\\u0041\"}",
     "line\nfeed\ttab\r\b\f\x01\x1f\x7f",
-    "gr\xc3\xbc\xc3\x9f"
-    "e \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x94\x92 \xe2\x80\xa8",
+    "gr\303\274\303\237e \346\227\245\346\234\254 \360\237\224\222 \342\200\250",
     "~1 ~0 / %2F %25 + & ? # '",
     " leading and trailing ",
     "null",
