@@ -7,7 +7,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <event2/listener.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -149,22 +148,30 @@ static void stop(evutil_socket_t number, short what, void *data)
 static int serve(const struct options *options, struct event_base *base,
                  struct proxy_control *control)
 {
-    struct evconnlistener *listener = evconnlistener_new_bind(
+    int status = 1;
+    struct evconnlistener *commands = NULL;
+    struct evconnlistener *clients = evconnlistener_new_bind(
         base, accepted, control->relay,
         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 128,
         (const struct sockaddr *)&options->listen, sizeof(options->listen));
-    if (listener == NULL || proxy_control_listen(control, options->control) < 0 ||
-        (options->address_file != NULL &&
-         write_address(options->address_file, evconnlistener_get_fd(listener)) < 0)) {
-        fprintf(stderr, "standin-proxy: can't listen: %s\n", strerror(errno));
-        if (listener != NULL) {
-            evconnlistener_free(listener);
-        }
-        return 1;
+    if (clients != NULL) {
+        commands = proxy_control_listen(control, options->control);
     }
-    event_base_dispatch(base);
-    evconnlistener_free(listener);
-    return 0;
+    if (commands == NULL ||
+        (options->address_file != NULL &&
+         write_address(options->address_file, evconnlistener_get_fd(clients)) < 0)) {
+        fprintf(stderr, "standin-proxy: can't listen: %s\n", strerror(errno));
+    } else {
+        event_base_dispatch(base);
+        status = 0;
+    }
+    if (commands != NULL) {
+        evconnlistener_free(commands);
+    }
+    if (clients != NULL) {
+        evconnlistener_free(clients);
+    }
+    return status;
 }
 
 int main(int count, char **words)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/listener.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
@@ -66,16 +65,16 @@ static void accepted(struct evconnlistener *listener, evutil_socket_t socket,
     bufferevent_enable(side, EV_READ | EV_WRITE);
 }
 
-int proxy_control_listen(struct proxy_control *control, const char *path)
+struct evconnlistener *proxy_control_listen(struct proxy_control *control,
+                                            const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
         errno = ENAMETOOLONG;
-        return -1;
+        return NULL;
     }
     memcpy(address.sun_path, path, strlen(path));
-    struct evconnlistener *listener = evconnlistener_new_bind(
-        control->base, accepted, control, LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE,
-        16, (struct sockaddr *)&address, sizeof(address));
-    return listener != NULL ? 0 : -1;
+    return evconnlistener_new_bind(control->base, accepted, control,
+                                   LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 16,
+                                   (struct sockaddr *)&address, sizeof(address));
 }

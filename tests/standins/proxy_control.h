@@ -9,13 +9,16 @@
 
 #include "proxy_relay.h"
 
+#include <event2/listener.h>
+
 struct proxy_control {
     struct event_base *base;
     struct proxy_faults *faults;
     struct proxy_relay *relay;
 };
 
-/* Listens on the unix socket PATH. CONTROL is borrowed. Returns -1 with errno set. */
-int proxy_control_listen(struct proxy_control *control, const char *path);
+/* Listens on the unix socket PATH. CONTROL is borrowed. NULL: see errno. */
+struct evconnlistener *proxy_control_listen(struct proxy_control *control,
+                                            const char *path);
 
 #endif
