@@ -1,270 +1,231 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of the node-annotation transport and of its calls in flight. Lock: see
- * node_annotation.h.
+ * The transport that keeps values on Node objects. Reads and writes a node's annotations:
+ * GET, or one guarded JSON Patch, metadata-only answers.
  *
- * Invariant: a record stands in `operations` from _begin to _end, so that abort finds
- * either a record whose call was not completed, or none. The transport's memory goes with
- * its last reference: freeing it while watches or calls are still winding down on the
- * client's thread is safe.
+ * Happy path: one request, 200, values from the answer. A definite 422 may mean two other
+ * things than "an expectation failed": the node has no annotations map (where nothing is
+ * expected to be there), or the server writes an expected text in another way than we do
+ * (jsonpatch.h). Then one read tells, and either the patch is sent once more in the form
+ * that fits, or the values seen go with HELD. Anything that is not definite ends the call
+ * at once; resolving doubt is the manager's.
  */
-#include "node_annotation.h"
+#include "annotation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "status.h"
+#include "object.h"
 #include "support.h"
 
-#define LONGEST_CALL_NS (UINT64_C(3600000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
-#define READ_RESERVE_NS (UINT64_C(1000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
-#define WAIT_WORTH_TELLING_NS (UINT64_C(100) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
-
-/* ---- references ---- */
-
-static void destroy(struct hami_internal_annotation *owner)
+static const char *version_of(const json_t *node)
 {
-    for (size_t i = 0; i < owner->scheduler_name_count; i++) {
-        free(owner->scheduler_names[i]);
-    }
-    pthread_cond_destroy(&owner->told);
-    pthread_mutex_destroy(&owner->mutex);
-    free(owner);
+    return hami_internal_object_metadata(node, "resourceVersion");
 }
 
-void hami_internal_annotation_reference(struct hami_internal_annotation *owner)
+/* ---- reading ---- */
+
+static void node_read(struct hami_internal_annotation_operation *operation,
+                      const struct hami_kubernetes_answer *answer)
 {
-    pthread_mutex_lock(&owner->mutex);
-    owner->references++;
-    pthread_mutex_unlock(&owner->mutex);
+    int code = hami_internal_annotation_judge_read(answer);
+    json_t *node =
+        code == 0 ? hami_internal_annotation_object_of(operation, answer) : NULL;
+    if (node != NULL) {
+        hami_internal_annotation_finish(operation, 0, node, version_of(node), answer);
+    } else {
+        hami_internal_annotation_fail(operation, code == 0 ? HAMI_E_PROTO : code, answer);
+    }
+    json_decref(node);
 }
 
-void hami_internal_annotation_unreference(struct hami_internal_annotation *owner)
-{
-    pthread_mutex_lock(&owner->mutex);
-    bool last = --owner->references == 0;
-    pthread_mutex_unlock(&owner->mutex);
-    if (last) {
-        destroy(owner);
-    }
-}
+/* ---- writing ---- */
 
-/* ---- calls in flight ---- */
+static void node_written(struct hami_internal_annotation_operation *operation,
+                         const struct hami_kubernetes_answer *answer);
 
-struct hami_internal_annotation_operation *
-hami_internal_annotation_begin(struct hami_internal_annotation *owner, hami_call *call)
+static int send_patch(struct hami_internal_annotation_operation *operation,
+                      const char *version)
 {
-    struct hami_internal_annotation_operation *operation = calloc(1, sizeof(*operation));
-    if (operation == NULL) {
-        return NULL;
-    }
-    operation->owner = owner;
-    operation->call = call;
-    pthread_mutex_lock(&owner->mutex);
-    bool closed = owner->closed;
-    if (!closed) {
-        operation->next = owner->operations;
-        operation->link = &owner->operations;
-        if (operation->next != NULL) {
-            operation->next->link = &operation->next;
-        }
-        owner->operations = operation;
-        owner->references++;
-    }
-    pthread_mutex_unlock(&owner->mutex);
-    if (closed) {
-        free(operation);
-        return NULL;
-    }
-    return operation;
-}
-
-void hami_internal_annotation_end(struct hami_internal_annotation_operation *operation)
-{
-    struct hami_internal_annotation *owner = operation->owner;
-    pthread_mutex_lock(&owner->mutex);
-    *operation->link = operation->next;
-    if (operation->next != NULL) {
-        operation->next->link = operation->link;
-    }
-    pthread_mutex_unlock(&owner->mutex);
-    free(operation);
-    hami_internal_annotation_unreference(owner);
-}
-
-static void answered(void *data, const struct hami_kubernetes_answer *answer)
-{
-    struct hami_internal_annotation_operation *operation = data;
-    pthread_mutex_lock(&operation->owner->mutex);
-    operation->request = NULL;
-    pthread_mutex_unlock(&operation->owner->mutex);
-    operation->step(operation, answer);
-}
-
-/* When a request has to be answered; 0 = there is no time left. */
-static uint64_t deadline_of(const hami_call *call, bool reserve)
-{
-    uint64_t left = hami_call_remaining(call);
-    if (left > LONGEST_CALL_NS) {
-        left = LONGEST_CALL_NS;
-    }
-    if (reserve) {
-        left -= left / 4 < READ_RESERVE_NS ? left / 4 : READ_RESERVE_NS;
-    }
-    return left > 0 ? hami_kubernetes_now() + left : 0;
-}
-
-int hami_internal_annotation_send(struct hami_internal_annotation_operation *operation,
-                                  const char *body, const char *accept, bool reserve,
-                                  hami_internal_annotation_step_fn step)
-{
-    struct hami_internal_annotation *owner = operation->owner;
-    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
-    request.method = body != NULL ? HAMI_KUBERNETES_PATCH : HAMI_KUBERNETES_GET;
-    request.path = operation->path;
-    request.accept = accept;
-    request.content_type = body != NULL ? HAMI_INTERNAL_JSONPATCH_TYPE : NULL;
-    request.body = body;
-    request.body_length = body != NULL ? strlen(body) : 0;
-    request.deadline_ns = deadline_of(operation->call, reserve);
-    int code = request.deadline_ns == 0 ? HAMI_E_TRANSPORT : 0;
-    pthread_mutex_lock(&owner->mutex);
-    if (operation->aborted) {
-        code = HAMI_E_TRANSPORT;
-    }
+    char *body = NULL;
+    size_t count;
+    const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
+    int code =
+        hami_internal_jsonpatch_edits(edits, count, version, operation->form, &body);
     if (code == 0) {
-        operation->step = step;
-        operation->writes += body != NULL;
-        code = hami_internal_http_request_start(owner->client, &request, answered,
-                                                operation, &operation->request);
+        code = hami_internal_annotation_send(
+            operation, body, HAMI_INTERNAL_OBJECT_METADATA_ONLY, false, node_written);
     }
-    if (code < 0) {
-        operation->request = NULL;
-    }
-    pthread_mutex_unlock(&owner->mutex);
-    return code == 0 || code == HAMI_E_NOMEM ? code : HAMI_E_TRANSPORT;
+    free(body);
+    return code;
 }
 
-static void cancel_locked(struct hami_internal_annotation_operation *operation)
+/*
+ * A patch was refused and this is the node: another form may do. Returns 0 if that was
+ * sent, HELD if there is none, or a code of sending.
+ */
+static int send_other_form(struct hami_internal_annotation_operation *operation,
+                           const json_t *node)
 {
-    operation->aborted = true;
-    if (operation->request != NULL) {
-        hami_internal_http_request_cancel(operation->owner->client, operation->request);
+    size_t count;
+    const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
+    const char *wanted = hami_call_version(operation->call);
+    const char *version = version_of(node);
+    if (version == NULL || (wanted != NULL && strcmp(wanted, version) != 0) ||
+        !hami_internal_annotation_is_as_expected(edits, count, node)) {
+        return HAMI_E_HELD;
     }
+    if (!hami_internal_object_has_annotations(node)) {
+        operation->form = HAMI_INTERNAL_JSONPATCH_NEW_MAP;
+        return send_patch(operation, wanted);
+    }
+    if (hami_internal_jsonpatch_is_odd(edits, count)) {
+        operation->form = HAMI_INTERNAL_JSONPATCH_BY_VERSION;
+        return send_patch(operation, version);
+    }
+    return HAMI_E_HELD;
 }
 
-static void abort_call(struct hami_transport *transport, hami_call *call)
+static void node_looked_at(struct hami_internal_annotation_operation *operation,
+                           const struct hami_kubernetes_answer *answer)
+{
+    int code = hami_internal_annotation_judge_read(answer);
+    json_t *node =
+        code == 0 ? hami_internal_annotation_object_of(operation, answer) : NULL;
+    if (node == NULL) {
+        /* Nothing of ours was applied, and that much is sure. */
+        hami_internal_annotation_fail(
+            operation,
+            code == HAMI_E_NODE || code == HAMI_E_ACCESS ? code : HAMI_E_TRANSPORT,
+            answer);
+        return;
+    }
+    code = send_other_form(operation, node);
+    if (code == HAMI_E_HELD) {
+        hami_internal_annotation_finish(operation, HAMI_E_HELD, node, version_of(node),
+                                        answer);
+    } else if (code < 0) {
+        hami_internal_annotation_fail(operation, code, answer);
+    }
+    json_decref(node);
+}
+
+static bool may_need_other_form(struct hami_internal_annotation_operation *operation,
+                                const struct hami_kubernetes_answer *answer)
+{
+    size_t count;
+    const struct hami_transport_edit *edits = hami_call_edits(operation->call, &count);
+    return answer->status == 422 && operation->form == HAMI_INTERNAL_JSONPATCH_BY_KEY &&
+           (hami_internal_jsonpatch_fits_new_map(edits, count) ||
+            hami_internal_jsonpatch_is_odd(edits, count));
+}
+
+static void node_written(struct hami_internal_annotation_operation *operation,
+                         const struct hami_kubernetes_answer *answer)
+{
+    int code = hami_internal_annotation_judge_write(answer);
+    if (code == HAMI_E_HELD && may_need_other_form(operation, answer)) {
+        code = hami_internal_annotation_send(
+            operation, NULL, HAMI_INTERNAL_OBJECT_METADATA_ONLY, false, node_looked_at);
+        if (code < 0) {
+            hami_internal_annotation_fail(operation, code, answer);
+        }
+        return;
+    }
+    json_t *node =
+        code == 0 ? hami_internal_annotation_object_of(operation, answer) : NULL;
+    if (node != NULL) {
+        hami_internal_annotation_finish(operation, 0, node, version_of(node), answer);
+    } else {
+        hami_internal_annotation_fail(operation, code == 0 ? HAMI_E_PROTO : code, answer);
+    }
+    json_decref(node);
+}
+
+/* ---- entry ---- */
+
+static int submit(struct hami_transport *transport, hami_call *call)
 {
     struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
-    pthread_mutex_lock(&owner->mutex);
-    struct hami_internal_annotation_operation *operation = owner->operations;
-    while (operation != NULL && operation->call != call) {
-        operation = operation->next;
+    struct hami_internal_annotation_operation *operation =
+        hami_internal_annotation_begin(owner, call);
+    if (operation == NULL) {
+        return HAMI_E_NOMEM;
     }
-    if (operation != NULL) {
-        cancel_locked(operation);
+    if (!hami_internal_paths_node_path(hami_call_node(call), operation->path,
+                                       sizeof(operation->path))) {
+        hami_internal_annotation_refuse(operation, HAMI_E_NODE,
+                                        "No node can have this name");
+        return 0;
     }
-    pthread_mutex_unlock(&owner->mutex);
+    int code = hami_call_is_write(call)
+                   ? send_patch(operation, hami_call_version(call))
+                   : hami_internal_annotation_send(operation, NULL,
+                                                   HAMI_INTERNAL_OBJECT_METADATA_ONLY,
+                                                   false, node_read);
+    if (code == HAMI_E_PROTO || code == HAMI_E_LIMIT) {
+        hami_internal_annotation_refuse(operation, HAMI_E_PROTO,
+                                        "A value is not UTF-8, or a key too long: it "
+                                        "can't be written as an annotation");
+        return 0;
+    }
+    if (code < 0) {
+        hami_internal_annotation_end(operation);
+    }
+    return code;
 }
 
-static void add_time(char *buffer, size_t size, const char *what, uint64_t ns)
+/* ---- watching ---- */
+
+static void list_begins(void *data)
 {
-    size_t length = strlen(buffer);
-    snprintf(buffer + length, size - length, " (%s %llu ms)", what,
-             (unsigned long long)(ns / HAMI_INTERNAL_NANOSECONDS_PER_MS));
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_table_begin_round(&news->names);
 }
 
-const char *hami_internal_annotation_text(const struct hami_kubernetes_answer *answer,
-                                          char *buffer, size_t size)
+static void node_changed(void *data, const json_t *object)
 {
-    hami_internal_status_text(answer, buffer, size);
-    if (answer->local_wait_ns >= WAIT_WORTH_TELLING_NS) {
-        add_time(buffer, size, "waited in this process for", answer->local_wait_ns);
+    struct hami_internal_annotation_news *news = data;
+    const char *node = hami_internal_object_metadata(object, "name");
+    if (hami_internal_paths_is_subdomain(node)) {
+        hami_internal_table_put(&news->names, node, NULL, 0);
+        hami_internal_annotation_tell_record(news->owner, node, object,
+                                             version_of(object));
     }
-    if (answer->retry_after_ms > 0) {
-        add_time(buffer, size, "the server asks to wait for",
-                 answer->retry_after_ms * HAMI_INTERNAL_NANOSECONDS_PER_MS);
+}
+
+static void tell_gone(void *data, const char *node)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_annotation_tell_gone(news->owner, node);
+}
+
+static void node_gone(void *data, const json_t *object)
+{
+    struct hami_internal_annotation_news *news = data;
+    const char *node = hami_internal_object_metadata(object, "name");
+    if (hami_internal_paths_is_subdomain(node)) {
+        hami_internal_table_remove(&news->names, node);
+        tell_gone(news, node);
     }
-    return buffer;
+}
+
+static void list_complete(void *data)
+{
+    struct hami_internal_annotation_news *news = data;
+    hami_internal_table_sweep(&news->names, tell_gone, news);
 }
 
 /* ---- public ---- */
-
-/* A name that can stand in a field selector as it is. */
-static bool is_scheduler_name(const char *name)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    size_t length = name != NULL ? strnlen(name, 254) : 0;
-    return length > 0 && length <= 253 && strspn(name, allowed) == length;
-}
-
-static int check_config(const struct hami_kubernetes_transport_config *config,
-                        struct hami_error *reterr)
-{
-    if ((config->flags & ~HAMI_KUBERNETES_NO_WATCH) != 0) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL, "flags has unknown bits");
-    }
-    if (config->scheduler_name_count > HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                          "scheduler_name_count is above %d",
-                                          HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX);
-    }
-    if (config->scheduler_name_count > 0 && config->scheduler_names == NULL) {
-        return hami_internal_support_fail(reterr, HAMI_E_INVAL,
-                                          "scheduler_names is NULL");
-    }
-    for (size_t i = 0; i < config->scheduler_name_count; i++) {
-        if (!is_scheduler_name(config->scheduler_names[i])) {
-            return hami_internal_support_fail(
-                reterr, HAMI_E_INVAL, "scheduler_names[%zu] is no scheduler's name", i);
-        }
-    }
-    return 0;
-}
-
-static struct hami_internal_annotation *
-new_transport(hami_kubernetes *client,
-              const struct hami_kubernetes_transport_config *config)
-{
-    struct hami_internal_annotation *owner = calloc(1, sizeof(*owner));
-    if (owner == NULL) {
-        return NULL;
-    }
-    pthread_mutex_init(&owner->mutex, NULL);
-    pthread_cond_init(&owner->told, NULL);
-    owner->references = 1;
-    owner->client = client;
-    owner->flags = config->flags;
-    owner->transport.size = sizeof(owner->transport);
-    owner->transport.name = "node annotation";
-    owner->transport.flags = HAMI_TRANSPORT_ONE_PERMIT;
-    owner->transport.submit = hami_internal_annotation_submit;
-    owner->transport.abort = abort_call;
-    owner->transport.inspect = hami_internal_annotation_inspect;
-    owner->transport.revoke = hami_internal_annotation_revoke;
-    if ((config->flags & HAMI_KUBERNETES_NO_WATCH) == 0) {
-        owner->transport.watch = hami_internal_annotation_watch;
-        owner->transport.unwatch = hami_internal_annotation_unwatch;
-    }
-    for (size_t i = 0; i < config->scheduler_name_count; i++) {
-        owner->scheduler_names[i] = strdup(config->scheduler_names[i]);
-        owner->scheduler_name_count = i + 1;
-        if (owner->scheduler_names[i] == NULL) {
-            destroy(owner);
-            return NULL;
-        }
-    }
-    return owner;
-}
 
 int hami_kubernetes_transport_new(hami_kubernetes *client,
                                   const struct hami_kubernetes_transport_config *config,
                                   struct hami_transport **ret, struct hami_error *reterr)
 {
     struct hami_kubernetes_transport_config own = HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+    struct hami_internal_annotation *owner;
     if (client == NULL || ret == NULL) {
         return hami_internal_support_fail(reterr, HAMI_E_INVAL, "client or ret is NULL");
     }
@@ -275,34 +236,18 @@ int hami_kubernetes_transport_new(hami_kubernetes *client,
     if (code < 0) {
         return hami_internal_support_fail(reterr, code, "config.size is not understood");
     }
-    code = check_config(&own, reterr);
+    code = hami_internal_annotation_new(client, sizeof(*owner), &own,
+                                        HAMI_KUBERNETES_NO_WATCH, &owner, reterr);
     if (code < 0) {
         return code;
     }
-    struct hami_internal_annotation *owner = new_transport(client, &own);
-    if (owner == NULL) {
-        return hami_internal_support_fail(reterr, HAMI_E_NOMEM, "out of memory");
-    }
+    owner->transport.name = "node annotation";
+    owner->transport.flags = HAMI_TRANSPORT_ONE_PERMIT;
+    owner->transport.submit = submit;
+    owner->source_count = 1;
+    snprintf(owner->sources[0].path, sizeof(owner->sources[0].path), "/api/v1/nodes");
+    owner->sources[0].sink = (struct hami_internal_watch_sink){
+        list_begins, node_changed, node_gone, list_complete, NULL, NULL};
     *ret = &owner->transport;
     return 0;
-}
-
-struct hami_transport *hami_kubernetes_transport_free(struct hami_transport *transport)
-{
-    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
-    if (owner == NULL || hami_internal_http_is_forked(owner->client)) {
-        /* In a forked child the mutex may be held for ever, and the watches are the
-         * parent's: what they share with us stays. */
-        return NULL;
-    }
-    pthread_mutex_lock(&owner->mutex);
-    owner->closed = true;
-    for (struct hami_internal_annotation_operation *operation = owner->operations;
-         operation != NULL; operation = operation->next) {
-        cancel_locked(operation);
-    }
-    pthread_mutex_unlock(&owner->mutex);
-    hami_internal_annotation_stop_news(owner);
-    hami_internal_annotation_unreference(owner);
-    return NULL;
 }

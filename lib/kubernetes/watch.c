@@ -242,6 +242,7 @@ new_watch(const struct hami_internal_watch_options *options)
         watch->selector = strdup(selector);
     }
     watch->path = strdup(options->path);
+    watch->whole = options->whole;
     watch->client = options->client;
     watch->sink = options->sink;
     watch->idle_ms = options->idle_ms != 0 ? options->idle_ms : IDLE_DEFAULT_MS;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows one collection of objects, metadata only: a list, then a watch from the list's
- * version, for as long as nobody stops it. Where the server streams the list (WatchList)
- * that is used.
+ * Follows one collection of objects, metadata only unless asked for more: a list, then a
+ * watch from the list's version, for as long as nobody stops it. Where the server streams
+ * the list (WatchList) that is used.
  *
  *  W1  All functions of the sink run on the client's thread, one at a time, with no lock
  * held. W2  One request is open at a time, so no result of an older one can come after a
@@ -34,6 +34,7 @@ struct hami_internal_watch_options {
     hami_kubernetes *client;
     const char *path;           /* copied: "/api/v1/nodes" */
     const char *field_selector; /* copied; NULL = all */
+    bool whole;                 /* whole objects, not their metadata alone */
     uint64_t
         idle_ms; /* a watch without a byte for this long is begun again; 0 = 150000 */
     uint64_t retry_ms;      /* first pause after a failure, doubled by each; 0 = 100 */

@@ -78,7 +78,7 @@ int hami_internal_watch_ask_page(struct hami_internal_watch *watch)
                               watch->selector, token[0] != '\0' ? "&continue=" : "",
                               token);
     request.path = path.text;
-    request.accept = HAMI_INTERNAL_OBJECT_METADATA_LIST;
+    request.accept = watch->whole ? NULL : HAMI_INTERNAL_OBJECT_METADATA_LIST;
     request.deadline_ns = hami_kubernetes_in_ms(PAGE_TIMEOUT_MS);
     int code = path.failed ? HAMI_E_NOMEM : 0;
     pthread_mutex_lock(&watch->mutex);

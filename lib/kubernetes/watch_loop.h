@@ -30,6 +30,7 @@ struct hami_internal_watch {
     hami_kubernetes *client;
     char *path;
     char *selector; /* escaped; "" = none */
+    bool whole;     /* ask for whole objects */
     uint64_t idle_ms;
     uint64_t retry_ms;
     uint64_t retry_most_ms;

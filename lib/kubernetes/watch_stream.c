@@ -154,7 +154,7 @@ int hami_internal_watch_open_stream(struct hami_internal_watch *watch)
     struct hami_internal_text path = {0};
     char version[256] = "";
     struct hami_internal_http_stream_options options = {
-        .accept = HAMI_INTERNAL_OBJECT_METADATA_ONLY,
+        .accept = watch->whole ? NULL : HAMI_INTERNAL_OBJECT_METADATA_ONLY,
         .idle_timeout_ms = watch->idle_ms,
         .on_open = opened,
         .on_line = line_came,

@@ -10,7 +10,7 @@
  * these: the patch is sent again (the same text, so that a copy that lands late changes
  * nothing), a few times at most.
  */
-#include "node_annotation.h"
+#include "annotation.h"
 
 #include <stdlib.h>
 #include <string.h>

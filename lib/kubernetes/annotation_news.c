@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The transport's watches: one of all nodes, one of unbound pods for each scheduler name,
- * shared by all managers that use the transport. Nodes are told on at once; pods are kept
- * (pod_cache.c).
+ * The transport's watches: those of its kind of object, and one of unbound pods for each
+ * scheduler name, shared by all managers that use the transport. Objects are told on at
+ * once; pods are kept (pod_cache.c).
  *
- * A manager that joins later needs what was told before: the nodes are listed again for
+ * A manager that joins later needs what was told before: the objects are listed again for
  * it. The first manager starts the watches, the last one ends them.
  *
- * Lock: see node_annotation.h. `telling` names the manager that is being called without
+ * Lock: see annotation.h. `telling` names the manager that is being called without
  * the lock held; unwatch waits for it to be another one, so that no news comes after it
  * has returned.
  */
-#include "node_annotation.h"
+#include "annotation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +23,6 @@
 #include "pod_cache.h"
 #include "table.h"
 #include "watch.h"
-
-/* One watch. Lives until its `ended`; what is not marked belongs to the client's thread.
- */
-struct hami_internal_annotation_news {
-    struct hami_internal_annotation *owner;
-    struct hami_internal_watch *watch; /* set once, before any callback */
-    struct hami_internal_table names;  /* nodes: what the managers were told of */
-    struct hami_internal_pod_cache
-        *pods; /* pods: what inspect is answered from; NULL for nodes */
-};
 
 /* ---- telling managers ---- */
 
@@ -74,54 +64,28 @@ static void tell(struct hami_internal_annotation *owner, const struct message *m
     pthread_mutex_unlock(&owner->mutex);
 }
 
-/* ---- nodes ---- */
-
-static void node_list_begins(void *data)
+void hami_internal_annotation_tell_record(struct hami_internal_annotation *owner,
+                                          const char *node, const json_t *annotated,
+                                          const char *version)
 {
-    struct hami_internal_annotation_news *news = data;
-    hami_internal_table_begin_round(&news->names);
-}
-
-static void node_changed(void *data, const json_t *object)
-{
-    struct hami_internal_annotation_news *news = data;
     struct hami_node_record record = HAMI_NODE_RECORD_INIT;
-    struct message message = {.node = hami_internal_object_metadata(object, "name"),
-                              .record = &record};
+    struct message message = {.node = node, .record = &record};
     struct hami_annotation *annotations;
-    if (!hami_internal_paths_is_subdomain(message.node) ||
-        hami_internal_object_annotations(object, &annotations, &record.annotation_count) <
-            0) {
+    if (hami_internal_object_annotations(annotated, &annotations,
+                                         &record.annotation_count) < 0) {
         return;
     }
-    record.version = hami_internal_object_metadata(object, "resourceVersion");
+    record.version = version;
     record.annotations = annotations;
-    hami_internal_table_put(&news->names, message.node, NULL, 0);
-    tell(news->owner, &message);
+    tell(owner, &message);
     free(annotations);
 }
 
-static void tell_forget(void *data, const char *node)
+void hami_internal_annotation_tell_gone(struct hami_internal_annotation *owner,
+                                        const char *node)
 {
-    struct hami_internal_annotation_news *news = data;
     struct message message = {.node = node};
-    tell(news->owner, &message);
-}
-
-static void node_gone(void *data, const json_t *object)
-{
-    struct hami_internal_annotation_news *news = data;
-    const char *node = hami_internal_object_metadata(object, "name");
-    if (hami_internal_paths_is_subdomain(node)) {
-        hami_internal_table_remove(&news->names, node);
-        tell_forget(news, node);
-    }
-}
-
-static void node_list_complete(void *data)
-{
-    struct hami_internal_annotation_news *news = data;
-    hami_internal_table_sweep(&news->names, tell_forget, news);
+    tell(owner, &message);
 }
 
 /* ---- pods ---- */
@@ -240,37 +204,23 @@ static void news_ended(void *data)
     hami_internal_annotation_unreference(owner);
 }
 
-/* scheduler NULL: nodes. With the owner's mutex held. */
-static int start_news(struct hami_internal_annotation *owner, const char *scheduler,
+/* With the owner's mutex held. */
+static int start_news(struct hami_internal_annotation *owner,
+                      struct hami_internal_watch_options *options,
+                      struct hami_internal_pod_cache *pods,
                       struct hami_internal_annotation_news **ret)
 {
-    static const struct hami_internal_watch_sink of_nodes = {
-        node_list_begins, node_changed, node_gone, node_list_complete, news_ended, NULL};
-    static const struct hami_internal_watch_sink of_pods = {
-        pod_list_begins, pod_changed, pod_gone, pod_list_complete, news_ended, NULL};
-    char selector[512] = "";
     struct hami_internal_annotation_news *news = calloc(1, sizeof(*news));
-    struct hami_internal_watch_options options = {
-        .client = owner->client,
-        .path = scheduler == NULL ? "/api/v1/nodes" : "/api/v1/pods",
-        .sink = scheduler == NULL ? of_nodes : of_pods,
-    };
     if (news == NULL) {
+        hami_internal_pod_cache_free(pods);
         return HAMI_E_NOMEM;
     }
     news->owner = owner;
-    options.sink.data = news;
-    if (scheduler != NULL) {
-        snprintf(selector, sizeof(selector),
-                 "spec.schedulerName=%s,spec.nodeName=,status.phase!=Failed,"
-                 "status.phase!=Succeeded",
-                 scheduler);
-        options.field_selector = selector;
-        news->pods = hami_internal_pod_cache_new(0);
-    }
-    int code = scheduler != NULL && news->pods == NULL
-                   ? HAMI_E_NOMEM
-                   : hami_internal_watch_start(&options, &news->watch);
+    news->pods = pods;
+    options->client = owner->client;
+    options->sink.ended = news_ended;
+    options->sink.data = news;
+    int code = hami_internal_watch_start(options, &news->watch);
     if (code < 0) {
         free_news(news);
         return code;
@@ -280,25 +230,57 @@ static int start_news(struct hami_internal_annotation *owner, const char *schedu
     return 0;
 }
 
+static int start_objects(struct hami_internal_annotation *owner, size_t source)
+{
+    struct hami_internal_watch_options options = {
+        .path = owner->sources[source].path,
+        .whole = owner->sources[source].whole,
+        .sink = owner->sources[source].sink,
+    };
+    return start_news(owner, &options, NULL, &owner->objects[source]);
+}
+
+static int start_pods(struct hami_internal_annotation *owner, size_t scheduler)
+{
+    char selector[512];
+    struct hami_internal_watch_options options = {
+        .path = "/api/v1/pods",
+        .field_selector = selector,
+        .sink = {pod_list_begins, pod_changed, pod_gone, pod_list_complete, NULL, NULL},
+    };
+    struct hami_internal_pod_cache *pods = hami_internal_pod_cache_new(0);
+    if (pods == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    snprintf(selector, sizeof(selector),
+             "spec.schedulerName=%s,spec.nodeName=,status.phase!=Failed,"
+             "status.phase!=Succeeded",
+             owner->scheduler_names[scheduler]);
+    return start_news(owner, &options, pods, &owner->pods[scheduler]);
+}
+
 /* The watches, taken out of the transport so that they can be ended without its lock. */
 struct taken {
-    struct hami_internal_annotation_news
-        *news[HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX + 1];
+    struct hami_internal_annotation_news *news[HAMI_INTERNAL_ANNOTATION_SOURCES_MAX +
+                                               HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX];
 };
 
 static void take_locked(struct hami_internal_annotation *owner, struct taken *ret)
 {
-    ret->news[0] = owner->nodes;
-    owner->nodes = NULL;
+    struct hami_internal_annotation_news **to = ret->news;
+    for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_SOURCES_MAX; i++) {
+        *to++ = owner->objects[i];
+        owner->objects[i] = NULL;
+    }
     for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX; i++) {
-        ret->news[i + 1] = owner->pods[i];
+        *to++ = owner->pods[i];
         owner->pods[i] = NULL;
     }
 }
 
 static void stop_taken(const struct taken *taken)
 {
-    for (size_t i = 0; i < HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX + 1; i++) {
+    for (size_t i = 0; i < sizeof(taken->news) / sizeof(taken->news[0]); i++) {
         if (taken->news[i] != NULL) {
             hami_internal_watch_stop(taken->news[i]->watch);
         }
@@ -318,11 +300,21 @@ void hami_internal_annotation_stop_news(struct hami_internal_annotation *owner)
 
 static int start_all_locked(struct hami_internal_annotation *owner)
 {
-    int code = start_news(owner, NULL, &owner->nodes);
+    int code = 0;
+    for (size_t i = 0; i < owner->source_count && code == 0; i++) {
+        code = start_objects(owner, i);
+    }
     for (size_t i = 0; i < owner->scheduler_name_count && code == 0; i++) {
-        code = start_news(owner, owner->scheduler_names[i], &owner->pods[i]);
+        code = start_pods(owner, i);
     }
     return code;
+}
+
+static void list_again_locked(struct hami_internal_annotation *owner)
+{
+    for (size_t i = 0; i < owner->source_count; i++) {
+        hami_internal_watch_restart(owner->objects[i]->watch);
+    }
 }
 
 static size_t place_of(const struct hami_internal_annotation *owner,
@@ -345,13 +337,13 @@ int hami_internal_annotation_watch(struct hami_transport *transport, hami_nodelo
     int code = place < HAMI_INTERNAL_ANNOTATION_MANAGERS_MAX && !owner->closed
                    ? 0
                    : HAMI_E_NOMEM;
-    if (code == 0 && owner->nodes == NULL) {
+    if (code == 0 && owner->objects[0] == NULL) {
         code = start_all_locked(owner);
         if (code < 0) {
             take_locked(owner, &taken);
         }
     } else if (code == 0) {
-        hami_internal_watch_restart(owner->nodes->watch);
+        list_again_locked(owner);
     }
     if (code == 0) {
         owner->managers[place] = lock;
@@ -387,6 +379,20 @@ void hami_internal_annotation_unwatch(struct hami_transport *transport,
     stop_taken(&taken);
 }
 
+static bool is_followed(const struct hami_internal_annotation_news *news)
+{
+    return news != NULL && hami_internal_watch_is_synced(news->watch);
+}
+
+bool hami_internal_annotation_is_followed(struct hami_internal_annotation *owner,
+                                          size_t source)
+{
+    pthread_mutex_lock(&owner->mutex);
+    bool followed = is_followed(owner->objects[source]);
+    pthread_mutex_unlock(&owner->mutex);
+    return followed;
+}
+
 bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport)
 {
     /* The lock is the transport's own; nothing that the caller can see changes. */
@@ -394,15 +400,16 @@ bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport)
     if (owner == NULL) {
         return false;
     }
-    if ((owner->flags & HAMI_KUBERNETES_NO_WATCH) != 0) {
+    if (owner->without_watch) {
         return true;
     }
     pthread_mutex_lock(&owner->mutex);
-    bool synced =
-        owner->nodes != NULL && hami_internal_watch_is_synced(owner->nodes->watch);
+    bool synced = true;
+    for (size_t i = 0; i < owner->source_count && synced; i++) {
+        synced = is_followed(owner->objects[i]);
+    }
     for (size_t i = 0; i < owner->scheduler_name_count && synced; i++) {
-        synced = owner->pods[i] != NULL &&
-                 hami_internal_watch_is_synced(owner->pods[i]->watch);
+        synced = is_followed(owner->pods[i]);
     }
     pthread_mutex_unlock(&owner->mutex);
     return synced;
