@@ -261,7 +261,8 @@ int hami_internal_json_object(
                 !take(&cursor, ':') || read_member(&cursor, value, &one) < 0) {
                 return -1;
             }
-            name[whole && name_length < 64 ? name_length : 63] = '\0';
+            /* A part of a name is another name: it must not pass for a known one. */
+            name[!whole ? 0 : name_length < 64 ? name_length : 63] = '\0';
             if (member(data, &one) < 0) {
                 return -1;
             }

@@ -15,7 +15,7 @@
 /* One member. A text with escapes is told unescaped where all of it is ASCII, else as
  * text NULL. */
 struct hami_internal_json_member {
-    const char *name; /* ended with NUL, cut to 63 characters */
+    const char *name; /* ended with NUL, cut to 63 characters; "" if not representable */
     const char
         *text; /* a string's content, not ended; NULL = no string, or not representable */
     size_t length;

@@ -114,6 +114,8 @@ static const struct {
     {" {\t" WHOLE "\n} ", true, UINT64_MAX},
     {LEASE(WHOLE ",\"new\":[{\"a\":[1,2.5e-3,null]},\"\\u00e4\",true]"), true,
      UINT64_MAX},
+    /* a member of another name, of which a known one is left without the rest */
+    {LEASE(WHOLE ",\"fen\\u0101ce\":\"1\",\"\\u0000uid\":\"x y\""), true, UINT64_MAX},
     {LEASE("\"version\":1,\"fence\":\"9\""), false, 9},
     {LEASE("\"version\":1,\"lock\":\"" TIME
            ",ns,other\",\"uid\":\"u\",\"fence\":\"9\",\"holder\":"
