@@ -126,6 +126,17 @@ def count(tally, test):
         tally.point(False, f"{test['name']}: {plan} points were planned, {points} came")
 
 
+def count_cases(tally, tests, whole):
+    """The tests of tests/cases.tsv, compared with those that ran: one point, if all is well."""
+    from cases import run as cases_run
+    texts, shown = cases_run.of_run(tests, whole)
+    for text in texts:
+        tally.point(False, text)
+    if not texts:
+        tally.point(True, "cases")
+    print(f"{shown} cases shown by their tests")
+
+
 def main():
     asked = parse()
     begun = time.monotonic()
@@ -135,6 +146,7 @@ def main():
     tally = Tally()
     for test in tests:
         count(tally, test)
+    count_cases(tally, tests, not (asked.only or asked.skip))
     if code != 0 and tally.failed == 0:
         tally.point(False, f"meson test ended with code {code}")
     for text in tally.skipped:

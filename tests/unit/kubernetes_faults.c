@@ -84,8 +84,7 @@ START_TEST(each_answer_of_the_server_has_its_code)
 }
 END_TEST
 
-/* case 1.14 */
-START_TEST(a_write_whose_answer_is_lost_is_in_doubt)
+START_TEST(a_write_whose_answer_is_lost_is_in_doubt_case_1_14)
 {
     static const enum kubesim_action actions[] = {KUBESIM_DROP_AFTER, KUBESIM_RESET_AFTER,
                                                   KUBESIM_TRUNCATE};
@@ -151,8 +150,7 @@ START_TEST(a_write_applied_twice_is_no_refusal_that_is_believed)
 }
 END_TEST
 
-/* case 2.09 */
-START_TEST(a_call_that_nobody_answers_ends_by_its_deadline)
+START_TEST(a_call_that_nobody_answers_ends_by_its_deadline_case_2_09)
 {
     struct hami_call call;
     arm(KUBESIM_HANG_BEFORE, "patch", 0);
@@ -176,8 +174,7 @@ START_TEST(a_call_without_time_is_not_begun)
 }
 END_TEST
 
-/* case 2.03 */
-START_TEST(a_server_that_is_busy_is_waited_for_within_the_deadline)
+START_TEST(a_server_that_is_busy_is_waited_for_within_the_deadline_case_2_03)
 {
     struct hami_call call;
     struct kubesim_fault busy = {.match = {.verb = "patch", .resource = "nodes"},
@@ -236,13 +233,14 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, each_answer_of_the_server_has_its_code);
-    tcase_add_test(cases, a_write_whose_answer_is_lost_is_in_doubt);
+    tcase_add_test(cases, a_write_whose_answer_is_lost_is_in_doubt_case_1_14);
     tcase_add_test(cases,
                    a_write_that_was_refused_a_stream_is_surely_not_applied_or_done);
     tcase_add_test(cases, a_write_applied_twice_is_no_refusal_that_is_believed);
-    tcase_add_test(cases, a_call_that_nobody_answers_ends_by_its_deadline);
+    tcase_add_test(cases, a_call_that_nobody_answers_ends_by_its_deadline_case_2_09);
     tcase_add_test(cases, a_call_without_time_is_not_begun);
-    tcase_add_test(cases, a_server_that_is_busy_is_waited_for_within_the_deadline);
+    tcase_add_test(cases,
+                   a_server_that_is_busy_is_waited_for_within_the_deadline_case_2_03);
     tcase_add_test(cases, an_aborted_call_ends_soon_and_once);
     tcase_add_test(cases, a_transport_freed_with_a_call_in_flight_still_completes_it);
     suite_add_tcase(suite, cases);

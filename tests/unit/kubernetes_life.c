@@ -139,7 +139,7 @@ static void expect_guarded_patches(void)
     json_decref(log);
 }
 
-START_TEST(ten_pods_in_a_row_are_bound_with_two_writes_each_and_no_read)
+START_TEST(ten_pods_in_a_row_are_bound_by_guarded_patches_alone_case_1_39)
 {
     for (int i = 0; i < 10; i++) {
         hami_lease *lease;
@@ -185,8 +185,7 @@ START_TEST(a_released_lease_leaves_only_the_fence)
 }
 END_TEST
 
-/* case 1.14 */
-START_TEST(a_take_whose_answer_is_lost_is_one_take)
+START_TEST(a_take_whose_answer_is_lost_is_one_take_case_1_14)
 {
     static const enum kubesim_action actions[] = {KUBESIM_DROP_AFTER, KUBESIM_RESET_AFTER,
                                                   KUBESIM_STATUS_AFTER,
@@ -215,8 +214,7 @@ static void lock_for_another(struct kubesim *sim, void *data)
     kubesim_set_annotation(sim, "nodes", NULL, "n1", LOCK, data);
 }
 
-/* case 1.12 */
-START_TEST(a_lock_that_another_sets_during_the_take_stays_anothers)
+START_TEST(a_lock_that_another_sets_during_the_take_stays_anothers_case_1_12)
 {
     hami_lease *lease;
     char *uid = add_pod("a");
@@ -238,8 +236,7 @@ START_TEST(a_lock_that_another_sets_during_the_take_stays_anothers)
 }
 END_TEST
 
-/* case 2.09 */
-START_TEST(a_call_that_never_answers_blocks_nobody_after_it)
+START_TEST(a_call_that_never_answers_blocks_nobody_after_it_case_2_09)
 {
     hami_lease *lease;
     char *uid = add_pod("a");
@@ -258,8 +255,7 @@ START_TEST(a_call_that_never_answers_blocks_nobody_after_it)
 }
 END_TEST
 
-/* case 2.07 */
-START_TEST(a_node_name_of_253_characters_goes_all_the_way)
+START_TEST(a_node_name_of_253_characters_goes_all_the_way_case_2_07)
 {
     hami_lease *lease;
     char node[254];
@@ -288,8 +284,7 @@ static void *beat(void *data)
     return NULL;
 }
 
-/* case 1.47 */
-START_TEST(writers_that_never_rest_hinder_nobody)
+START_TEST(writers_that_never_rest_hinder_nobody_case_1_47)
 {
     bool stop = false;
     pthread_t writer;
@@ -339,8 +334,7 @@ START_TEST(an_owner_that_is_never_bound_is_revoked_and_can_bind_no_more)
 }
 END_TEST
 
-/* case 1.08 */
-START_TEST(the_lock_of_a_pod_that_is_gone_is_taken_at_once)
+START_TEST(the_lock_of_a_pod_that_is_gone_is_taken_at_once_case_1_08)
 {
     hami_lease *lease;
     char *other = add_pod("b");
@@ -352,8 +346,7 @@ START_TEST(the_lock_of_a_pod_that_is_gone_is_taken_at_once)
 }
 END_TEST
 
-/* case 2.11 */
-START_TEST(a_waiter_is_served_though_the_watch_ends_right_before_the_release)
+START_TEST(a_waiter_is_served_though_the_watch_ends_right_before_the_release_case_2_11)
 {
     hami_lease *lease;
     hami_lease *next;
@@ -411,8 +404,7 @@ static hami_lease *wait_lease(size_t place)
     return lease;
 }
 
-/* case 1.25 */
-START_TEST(a_crowd_of_waiters_asks_for_little_and_one_of_them_patches)
+START_TEST(a_crowd_of_waiters_asks_for_little_and_one_of_them_patches_case_1_25)
 {
     hami_lease *holder;
     char name[16];
@@ -478,18 +470,21 @@ int main(void)
     TCase *cases = tcase_create("life");
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, ten_pods_in_a_row_are_bound_with_two_writes_each_and_no_read);
+    tcase_add_test(cases, ten_pods_in_a_row_are_bound_by_guarded_patches_alone_case_1_39);
     tcase_add_test(cases, a_released_lease_leaves_only_the_fence);
-    tcase_add_loop_test(cases, a_take_whose_answer_is_lost_is_one_take, 0, 4);
-    tcase_add_test(cases, a_lock_that_another_sets_during_the_take_stays_anothers);
-    tcase_add_test(cases, a_call_that_never_answers_blocks_nobody_after_it);
-    tcase_add_test(cases, a_node_name_of_253_characters_goes_all_the_way);
-    tcase_add_test(cases, writers_that_never_rest_hinder_nobody);
-    tcase_add_test(cases, an_owner_that_is_never_bound_is_revoked_and_can_bind_no_more);
-    tcase_add_test(cases, the_lock_of_a_pod_that_is_gone_is_taken_at_once);
+    tcase_add_loop_test(cases, a_take_whose_answer_is_lost_is_one_take_case_1_14, 0, 4);
     tcase_add_test(cases,
-                   a_waiter_is_served_though_the_watch_ends_right_before_the_release);
-    tcase_add_test(cases, a_crowd_of_waiters_asks_for_little_and_one_of_them_patches);
+                   a_lock_that_another_sets_during_the_take_stays_anothers_case_1_12);
+    tcase_add_test(cases, a_call_that_never_answers_blocks_nobody_after_it_case_2_09);
+    tcase_add_test(cases, a_node_name_of_253_characters_goes_all_the_way_case_2_07);
+    tcase_add_test(cases, writers_that_never_rest_hinder_nobody_case_1_47);
+    tcase_add_test(cases, an_owner_that_is_never_bound_is_revoked_and_can_bind_no_more);
+    tcase_add_test(cases, the_lock_of_a_pod_that_is_gone_is_taken_at_once_case_1_08);
+    tcase_add_test(
+        cases,
+        a_waiter_is_served_though_the_watch_ends_right_before_the_release_case_2_11);
+    tcase_add_test(cases,
+                   a_crowd_of_waiters_asks_for_little_and_one_of_them_patches_case_1_25);
     tcase_add_test(cases, a_node_that_is_not_there_ends_the_wait);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -91,7 +91,7 @@ START_TEST(a_blocking_request_that_fails_says_why_and_leaves_its_output_alone)
 }
 END_TEST
 
-START_TEST(a_request_that_finds_no_place_was_surely_not_sent_and_says_how_long_it_waited)
+START_TEST(a_request_without_a_place_was_not_sent_and_says_how_long_it_waited_case_2_03)
 {
     struct told told;
 
@@ -325,7 +325,7 @@ int main(void)
                    a_blocking_request_that_fails_says_why_and_leaves_its_output_alone);
     tcase_add_test(
         tcase,
-        a_request_that_finds_no_place_was_surely_not_sent_and_says_how_long_it_waited);
+        a_request_without_a_place_was_not_sent_and_says_how_long_it_waited_case_2_03);
     tcase_add_test(tcase, a_deadline_that_has_passed_sends_nothing);
     tcase_add_test(tcase, deadlines_are_made_from_now_and_never_overflow);
     tcase_add_test(tcase, the_config_gives_the_deadline_of_a_request_without_one);

@@ -97,8 +97,7 @@ START_TEST(a_node_that_goes_during_a_gap_is_forgotten_by_the_next_list)
 }
 END_TEST
 
-/* case 2.11 */
-START_TEST(a_release_right_after_a_410_is_told_within_a_second)
+START_TEST(a_release_right_after_a_410_is_told_within_a_second_case_2_11)
 {
     set_lock("n1", "x");
     watch(manager);
@@ -113,8 +112,7 @@ START_TEST(a_release_right_after_a_410_is_told_within_a_second)
 }
 END_TEST
 
-/* case 1.25 */
-START_TEST(many_managers_share_one_watch_and_a_late_one_is_told_everything)
+START_TEST(many_managers_share_one_watch_and_a_late_one_is_told_everything_case_1_25)
 {
     watch(manager);
     ck_assert(wait_synced(&world));
@@ -414,9 +412,9 @@ int main(void)
     tcase_add_test(nodes, a_manager_is_told_of_every_node_and_then_of_every_change);
     tcase_add_test(nodes, a_node_that_goes_is_forgotten);
     tcase_add_test(nodes, a_node_that_goes_during_a_gap_is_forgotten_by_the_next_list);
-    tcase_add_test(nodes, a_release_right_after_a_410_is_told_within_a_second);
-    tcase_add_test(nodes,
-                   many_managers_share_one_watch_and_a_late_one_is_told_everything);
+    tcase_add_test(nodes, a_release_right_after_a_410_is_told_within_a_second_case_2_11);
+    tcase_add_test(
+        nodes, many_managers_share_one_watch_and_a_late_one_is_told_everything_case_1_25);
     tcase_add_test(nodes, the_last_manager_ends_the_watch_and_a_new_one_begins_it_again);
     tcase_add_test(nodes, nothing_is_told_after_unwatch_has_returned);
     tcase_add_test(nodes,

@@ -106,8 +106,7 @@ START_TEST(a_bound_a_running_and_a_finished_pod_are_told_apart)
 }
 END_TEST
 
-/* case 1.08 */
-START_TEST(a_pod_that_is_gone_is_known_not_to_exist_but_an_error_is_not)
+START_TEST(a_pod_that_is_gone_is_known_not_to_exist_but_an_error_is_not_case_1_08)
 {
     struct hami_call call;
     ask(&call, "gone");
@@ -175,8 +174,7 @@ static void annotate(struct kubesim *sim, void *data)
     kubesim_set_annotation(sim, "pods", "default", "a", "other", "1");
 }
 
-/* case 2.04 */
-START_TEST(a_map_that_comes_or_goes_meanwhile_is_followed)
+START_TEST(a_map_that_comes_or_goes_meanwhile_is_followed_case_2_04)
 {
     struct hami_call call;
     struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "pods"},
@@ -233,8 +231,7 @@ START_TEST(what_is_gone_needs_no_revocation_and_what_has_no_uid_gets_none)
 }
 END_TEST
 
-/* case 1.14, for the pod */
-START_TEST(a_revocation_whose_answer_is_lost_is_read_back)
+START_TEST(a_revocation_whose_answer_is_lost_is_read_back_case_1_14)
 {
     static const enum kubesim_action actions[] = {KUBESIM_DROP_AFTER, KUBESIM_RESET_AFTER,
                                                   KUBESIM_STATUS_AFTER, KUBESIM_TRUNCATE};
@@ -408,14 +405,15 @@ int main(void)
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, an_unbound_pod_is_told_with_version_and_assignment);
     tcase_add_test(cases, a_bound_a_running_and_a_finished_pod_are_told_apart);
-    tcase_add_test(cases, a_pod_that_is_gone_is_known_not_to_exist_but_an_error_is_not);
+    tcase_add_test(
+        cases, a_pod_that_is_gone_is_known_not_to_exist_but_an_error_is_not_case_1_08);
     tcase_add_test(cases, a_revocation_is_one_patch_and_makes_an_older_binding_fail);
     tcase_add_test(cases, a_pod_without_annotations_is_revoked_too);
-    tcase_add_test(cases, a_map_that_comes_or_goes_meanwhile_is_followed);
+    tcase_add_test(cases, a_map_that_comes_or_goes_meanwhile_is_followed_case_2_04);
     tcase_add_test(cases, a_bound_pod_is_not_revoked);
     tcase_add_test(cases, another_uid_is_not_revoked);
     tcase_add_test(cases, what_is_gone_needs_no_revocation_and_what_has_no_uid_gets_none);
-    tcase_add_test(cases, a_revocation_whose_answer_is_lost_is_read_back);
+    tcase_add_test(cases, a_revocation_whose_answer_is_lost_is_read_back_case_1_14);
     tcase_add_test(cases, a_revocation_that_was_lost_before_it_was_applied_is_sent_again);
     tcase_add_test(cases, a_binding_that_lands_first_is_told_though_the_answer_is_lost);
     tcase_add_test(cases, a_revocation_that_nobody_answers_is_in_doubt_by_its_deadline);

@@ -255,8 +255,7 @@ START_TEST(a_missing_node_and_an_impossible_name_are_no_nodes)
 }
 END_TEST
 
-/* case 2.07 */
-START_TEST(a_node_name_of_253_characters_is_locked_like_any_other)
+START_TEST(a_node_name_of_253_characters_is_locked_like_any_other_case_2_07)
 {
     struct hami_call call;
     char name[254];
@@ -313,8 +312,7 @@ START_TEST(heartbeats_between_all_requests_refuse_nothing)
 }
 END_TEST
 
-/* cases 1.39 and 2.06 */
-START_TEST(every_patch_begins_with_a_test_and_says_its_type)
+START_TEST(every_patch_begins_with_a_test_and_says_its_type_case_1_39_case_2_06)
 {
     struct hami_call call;
     take(&call, "n1", 5000);
@@ -360,10 +358,12 @@ int main(void)
     tcase_add_test(
         cases, a_text_that_the_server_writes_in_another_way_is_guarded_by_the_version);
     tcase_add_test(cases, a_missing_node_and_an_impossible_name_are_no_nodes);
-    tcase_add_test(cases, a_node_name_of_253_characters_is_locked_like_any_other);
+    tcase_add_test(cases,
+                   a_node_name_of_253_characters_is_locked_like_any_other_case_2_07);
     tcase_add_test(cases, a_value_that_is_not_utf8_is_refused_without_a_request);
     tcase_add_test(cases, heartbeats_between_all_requests_refuse_nothing);
-    tcase_add_test(cases, every_patch_begins_with_a_test_and_says_its_type);
+    tcase_add_test(cases,
+                   every_patch_begins_with_a_test_and_says_its_type_case_1_39_case_2_06);
     suite_add_tcase(suite, cases);
     return run_stand_in_suite(suite);
 }

@@ -189,7 +189,7 @@ START_TEST(the_same_owner_gets_shares_of_one_grant_case_1_21)
 }
 END_TEST
 
-START_TEST(a_share_released_after_another_was_handed_off_keeps_the_lock)
+START_TEST(a_share_released_after_another_was_handed_off_keeps_the_lock_case_1_21)
 {
     static struct scripted_wait first, second;
     static struct scripted_done done;
@@ -476,7 +476,8 @@ int main(void)
     tcase_add_test(simple, a_release_hands_over_to_the_next_waiter_in_one_write);
     tcase_add_test(simple, hand_overs_without_a_gap_end_where_another_replica_was_seen);
     tcase_add_test(simple, the_same_owner_gets_shares_of_one_grant_case_1_21);
-    tcase_add_test(simple, a_share_released_after_another_was_handed_off_keeps_the_lock);
+    tcase_add_test(
+        simple, a_share_released_after_another_was_handed_off_keeps_the_lock_case_1_21);
     tcase_add_test(simple, an_owner_that_waits_behind_others_shares_its_grant_at_once);
     tcase_add_test(simple, a_waiter_that_left_gets_its_place_back);
     tcase_add_test(simple, a_kept_place_is_void_after_a_while_or_for_another_node);

@@ -470,7 +470,7 @@ START_TEST(every_input_has_a_verdict_and_no_bound_waiting_owner_is_ever_taken_by
 }
 END_TEST
 
-START_TEST(identities_are_compared_whole)
+START_TEST(identities_are_compared_whole_case_1_06_case_3_17)
 {
     struct hami_lock_record record;
 
@@ -573,7 +573,7 @@ int main(void)
     tcase_add_test(pure, what_can_not_be_judged_is_aged);
     tcase_add_test(
         pure, every_input_has_a_verdict_and_no_bound_waiting_owner_is_ever_taken_by_age);
-    tcase_add_test(pure, identities_are_compared_whole);
+    tcase_add_test(pure, identities_are_compared_whole_case_1_06_case_3_17);
     tcase_add_loop_test(pure, the_table_of_releases, 0, COUNT(releases));
     tcase_add_test(pure, only_final_facts_of_a_watch_are_proofs);
     suite_add_tcase(suite, pure);

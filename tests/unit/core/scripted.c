@@ -13,6 +13,7 @@
 hami_memory *scripted_store;
 hami_nodelock *scripted_lock;
 uint64_t scripted_now_ns;
+int64_t scripted_realtime_s;
 unsigned scripted_wakeups, scripted_aborts, scripted_lost, scripted_logs;
 char scripted_last_log[512];
 
@@ -253,8 +254,7 @@ static uint64_t now(void *data)
 static int64_t realtime(void *data)
 {
     (void)data;
-    return 1767323045; /* 2026-01-02T03:04:05Z, and stands still: attempts must tell takes
-                          apart */
+    return scripted_realtime_s;
 }
 
 static void wake(void *data)
@@ -286,6 +286,8 @@ static void reset(bool is_manual)
     manual = is_manual;
     refuse_next = answer_all = 0;
     scripted_now_ns = 1000 * MS;
+    /* 2026-01-02T03:04:05Z; it stands still, so attempts must tell takes apart */
+    scripted_realtime_s = 1767323045;
     scripted_wakeups = scripted_aborts = scripted_lost = scripted_logs = 0;
     scripted_last_log[0] = '\0';
 }

@@ -29,6 +29,7 @@ struct scripted_options {
 extern hami_memory *scripted_store;
 extern hami_nodelock *scripted_lock;
 extern uint64_t scripted_now_ns;
+extern int64_t scripted_realtime_s; /* the wall clock: stands still unless it is set */
 extern unsigned scripted_wakeups, scripted_aborts, scripted_lost, scripted_logs;
 extern char scripted_last_log[512];
 

@@ -75,7 +75,7 @@ START_TEST(each_lock_value_has_one_class_case_1_17)
 }
 END_TEST
 
-START_TEST(a_huge_lock_value_is_malformed_and_harmless)
+START_TEST(a_huge_lock_value_is_malformed_and_harmless_case_1_17)
 {
     size_t size = 65536;
     char *commas = malloc(size + 1);
@@ -339,7 +339,7 @@ int main(void)
     TCase *pure = tcase_create("text");
 
     tcase_add_loop_test(pure, each_lock_value_has_one_class_case_1_17, 0, COUNT(values));
-    tcase_add_test(pure, a_huge_lock_value_is_malformed_and_harmless);
+    tcase_add_test(pure, a_huge_lock_value_is_malformed_and_harmless_case_1_17);
     tcase_add_loop_test(pure, a_lease_speaks_only_for_the_value_that_it_was_written_with,
                         0, COUNT(leases));
     tcase_add_test(pure, the_hold_limit_of_a_lease_is_bounded);
