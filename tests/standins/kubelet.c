@@ -31,7 +31,8 @@ static const char help[] =
     "  --allocate-ms N    how long the plugin takes for an Allocate; default 20\n"
     "  --start-ms N       from the last Allocate to Running; default 0\n"
     "  --heartbeat-ms N   write node status that often; default never\n"
-    "  --patience TIME    of one call to the agent; default 10s\n"
+    "  --patience TIME    of one call to the agent, and of asking again while it is not\n"
+    "                     there; default 10s\n"
     "  --progress         a line of JSON for each step\n";
 
 static int complain(const char *text, const char *word)

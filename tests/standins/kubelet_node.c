@@ -14,6 +14,8 @@
 #include "kubelet_objects.h"
 #include "kubelet_status.h"
 
+#define ASK_AGAIN_MS 50
+
 enum pod_state { POD_WAITING, POD_ADMITTING, POD_STARTING, POD_SETTLED };
 
 struct pod {
@@ -41,6 +43,9 @@ struct kubelet_node {
     size_t container;
     size_t resource;
     unsigned next_id;
+    unsigned asked;       /* ids of the last question */
+    int64_t give_up_ms;   /* when the plugin asks an absent agent no more */
+    int64_t again_due_ms; /* when it asks again; 0: not waiting for that */
     char allocation[64];
     int64_t done_due_ms; /* when the plugin has finished; 0: not waiting for that */
     bool is_calling;
@@ -132,12 +137,30 @@ static void reason_of(const struct answer *answer, char *text, size_t size)
     json_decref(body);
 }
 
+/* A plugin outlives its agent: while that is being started again it asks anew. */
+static bool asks_again(struct kubelet_node *node, int status)
+{
+    int64_t now_ms = duration_now_ms();
+    bool is_absent = status == 0 || status == 410 || status == 503;
+    if (!is_absent || now_ms >= node->give_up_ms) {
+        return false;
+    }
+    node->next_id -= node->asked;
+    node->asked = 0;
+    node->again_due_ms = now_ms + ASK_AGAIN_MS;
+    return true;
+}
+
 static void done_answered(void *data, const struct answer *answer)
 {
     struct kubelet_node *node = data;
     node->is_calling = false;
     if (answer->status == 204) {
         node->resource++;
+        node->asked = 0;
+        return;
+    }
+    if (asks_again(node, answer->status)) {
         return;
     }
     char why[600];
@@ -150,6 +173,9 @@ static void allocation_answered(void *data, const struct answer *answer)
     struct kubelet_node *node = data;
     char why[600];
     node->is_calling = false;
+    if (answer->status != 200 && asks_again(node, answer->status)) {
+        return;
+    }
     if (answer->status != 200) {
         reason_of(answer, why, sizeof(why));
         end_admission(node, why);
@@ -205,6 +231,7 @@ static void allocate_next(struct kubelet_node *node)
             char *body =
                 kubelet_allocation_body(resource, count, node->name, node->next_id);
             node->next_id += count;
+            node->asked = count;
             call_agent(node, "http://agent/v1/allocations", body, allocation_answered);
             free(body);
             return;
@@ -245,7 +272,10 @@ static void admit(struct kubelet_node *node, int64_t now_ms)
                 return;
             }
             plugin_finished(node);
+        } else if (node->again_due_ms > now_ms) {
+            return;
         } else if (node->current != NULL) {
+            node->again_due_ms = 0;
             allocate_next(node);
         } else {
             node->current = next_pod(node);
@@ -253,6 +283,7 @@ static void admit(struct kubelet_node *node, int64_t now_ms)
                 return;
             }
             node->current->state = POD_ADMITTING;
+            node->give_up_ms = now_ms + node->options->patience_ms;
             node->container = 0;
             node->resource = 0;
         }
@@ -418,6 +449,9 @@ int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms)
     }
     if (node->done_due_ms > 0 && node->done_due_ms < next) {
         next = node->done_due_ms;
+    }
+    if (node->again_due_ms > 0 && node->again_due_ms < next) {
+        next = node->again_due_ms;
     }
     if (node->options->heartbeat_ms > 0 && node->heartbeat_due_ms < next) {
         next = node->heartbeat_due_ms;

@@ -21,6 +21,13 @@ NODES = ["gpu-0", "gpu-1"]
 PATIENCE = 60
 
 
+def authority(kubeconfig):
+    """The PEM text by which the server of a kubeconfig is known."""
+    text = kubeconfig.read_text(encoding="utf-8")
+    return base64.b64decode(
+        re.search(r"certificate-authority-data: (\S+)", text)[1]).decode()
+
+
 class Server:
     """kubesim in a folder of its own."""
 
@@ -35,12 +42,10 @@ class Server:
         if not select.select([self.child.stdout], [], [], PATIENCE)[0]:
             raise RuntimeError("kubesim did not start")
         ready = json.loads(self.child.stdout.readline())
-        text = (self.folder / "kubeconfig").read_text(encoding="utf-8")
-        authority = re.search(r"certificate-authority-data: (\S+)", text)[1]
+        text = self.kubeconfig.read_text(encoding="utf-8")
         self.token = re.search(r"token: (\S+)", text)[1]
         self.port = ready["port"]
-        self.context = ssl.create_default_context(
-            cadata=base64.b64decode(authority).decode())
+        self.context = ssl.create_default_context(cadata=authority(self.kubeconfig))
 
     @property
     def kubeconfig(self):
