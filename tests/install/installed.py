@@ -4,6 +4,7 @@
 
 Everything is installed into a temporary folder; a plain Makefile then finds it by pkg-config and by
 nothing else, once shared and once static, and runs what it built. So does README's first program.
+hamid and hamictl run from there as they are.
 """
 
 import os
@@ -82,6 +83,14 @@ def readme_program(points, source, work, settings):
     points.run("README's program runs", [work / "minimal"], env=settings)
 
 
+def programs(points, folder):
+    """They run from wherever they were put, with nothing in the environment."""
+    for name in ("hamid", "hamictl"):
+        if (folder / name).exists():
+            points.run(f"the installed {name} finds its libraries", [folder / name, "--help"],
+                       env={"PATH": os.environ["PATH"]})
+
+
 def main():
     meson, build, source, prefix, libdir = sys.argv[1:6]
     points = Points()
@@ -90,6 +99,8 @@ def main():
         install(points, meson, build, destination)
         root = destination / prefix.lstrip("/")
         libraries = root / libdir
+        if prefix != "/usr":
+            programs(points, root / "bin")
         names = relocate(libraries / "pkgconfig", prefix, root)
         points.check("haminodelock" in names, "pkg-config files are installed", names)
         settings = environment(libraries / "pkgconfig", libraries)
