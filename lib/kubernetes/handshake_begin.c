@@ -201,6 +201,9 @@ static void conclude(struct begin *begin, int code, const char *text)
         code = make_job(begin, &job, detail, sizeof(detail));
         text = detail;
     }
+    /* Before the job is handed out: its thread may let go of the same pod. */
+    json_decref(begin->reads[READ_PODS].object);
+    json_decref(begin->reads[READ_NODE].object);
     count_end(begin->handshake, code);
     if (code == 0) {
         note_unusual(begin->handshake, job);
@@ -210,8 +213,6 @@ static void conclude(struct begin *begin, int code, const char *text)
                                          *text != '\0' ? text : hami_strerror(code));
         begin->callback(begin->data, code, NULL, &error);
     }
-    json_decref(begin->reads[READ_PODS].object);
-    json_decref(begin->reads[READ_NODE].object);
     free(begin);
 }
 

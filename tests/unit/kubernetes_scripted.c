@@ -66,8 +66,10 @@ static bool read_request(struct scripted *server, int connection, size_t read_ma
     }
     pthread_mutex_lock(&server->mutex);
     if (server->request_count < 16) {
-        (void)snprintf(server->requests[server->request_count],
-                       sizeof(server->requests[0]), "%s", request);
+        size_t room = sizeof(server->requests[0]) - 1;
+        size_t kept = length < room ? length : room;
+        memcpy(server->requests[server->request_count], request, kept);
+        server->requests[server->request_count][kept] = '\0';
     }
     server->request_count++;
     pthread_mutex_unlock(&server->mutex);
