@@ -30,6 +30,9 @@ void hami_internal_node_end_grant(struct hami_internal_node *node,
     if (node->doubt == grant) {
         node->doubt = NULL;
     }
+    if (node->operation_grant == grant) {
+        node->operation_grant = NULL;
+    }
     grant->state = GRANT_ENDED;
     list_remove(&grant->link);
     list_insert(&after->ended_grants, &grant->link);

@@ -88,6 +88,7 @@ struct hami_internal_slot {
     struct hami_lock_record record; /* the pair, taken apart */
     uint64_t version_number;        /* node version of this knowledge; 0 = not a number */
     uint64_t first_seen_ns;         /* of this very pair */
+    uint64_t sight;                 /* counts the pairs seen here, one after the other */
     uint64_t rival_ns;       /* when another holder's lease was last seen; 0 = never */
     uint64_t yield_until_ns; /* a free record is left alone until then */
     uint32_t hand_overs;     /* in a row */
@@ -229,6 +230,7 @@ struct hami_internal_node {
     enum hami_internal_operation operation;
     hami_call *call;
     struct hami_internal_slot *operation_slot;
+    uint64_t operation_sight; /* of that slot when the operation began */
     struct hami_internal_grant *operation_grant;
     struct hami_wait *operation_wait; /* NULL if it ended meanwhile */
     uint64_t operation_ns;            /* when it began */

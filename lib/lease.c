@@ -390,6 +390,31 @@ void hami_internal_lease_deliver(struct hami_nodelock *lock,
     free_done(lock, done);
 }
 
+/* ---- the end ---- */
+
+void hami_internal_lease_end_all(struct hami_internal_node *node,
+                                 struct hami_internal_after *after)
+{
+    const char *text = hami_strerror(HAMI_E_CLOSED);
+
+    LIST_EACH(link, &node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (grant->release) {
+            hami_internal_node_end_done(node, grant->release, HAMI_E_CLOSED, after, "%s",
+                                        text);
+            grant->release = NULL;
+        }
+    }
+    LIST_EACH_SAFE(check_link, next, &node->checks)
+    {
+        hami_internal_node_end_done(
+            node, LIST_ENTRY(check_link, struct hami_internal_done, link), HAMI_E_CLOSED,
+            after, "%s", text);
+    }
+}
+
 /* ---- loss ---- */
 
 static hami_lease *next_lost(struct hami_internal_node *node)

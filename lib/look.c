@@ -23,6 +23,7 @@ static enum hami_internal_look start_inspect(struct hami_internal_round *round,
 
     if (call) {
         round->node->operation_slot = slot;
+        round->node->operation_sight = slot->sight;
         call->wants_read = true;
         hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
                                      slot->record.uid);
@@ -39,6 +40,7 @@ static enum hami_internal_look start_revoke(struct hami_internal_round *round,
 
     if (call) {
         round->node->operation_slot = slot;
+        round->node->operation_sight = slot->sight;
         hami_internal_call_set_owner(call, slot->record.namespace_name, slot->record.name,
                                      uid);
         hami_internal_machine_revocation(round->node, call, slot->record.fence);

@@ -21,6 +21,7 @@
 #include "dispatch.h"
 #include "errors.h"
 #include "keys.h"
+#include "lease.h"
 #include "memory.h"
 #include "names.h"
 #include "node.h"
@@ -307,6 +308,26 @@ int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
     }
 }
 
+/* Nothing is sent any more: who waits for a release or a check hears no more of it. */
+static void end_dones(struct hami_nodelock *lock)
+{
+    struct hami_internal_node **nodes;
+    size_t count;
+
+    if (hami_internal_nodes_all(lock, &nodes, &count) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct hami_internal_after after;
+        (void)pthread_mutex_lock(&nodes[i]->mutex);
+        hami_internal_after_init(&after, nodes[i]);
+        hami_internal_lease_end_all(nodes[i], &after);
+        hami_internal_run(nodes[i], &after);
+        hami_internal_nodes_unpin(nodes[i]);
+    }
+    hami_internal_memory_free(hami_internal_allocator(lock), nodes);
+}
+
 static void abort_calls(struct hami_nodelock *lock)
 {
     struct hami_internal_node **nodes;
@@ -356,6 +377,7 @@ hami_nodelock *hami_nodelock_free(hami_nodelock *lock)
     stop_thread(lock);
     abort_calls(lock);
     bool returned = await_calls(lock);
+    end_dones(lock);
     (void)hami_internal_dispatch_turn(lock);
     if (lock->transport->close) {
         lock->transport->close(lock->transport, lock);

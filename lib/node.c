@@ -191,6 +191,7 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
                          struct hami_internal_after *after)
 {
     slot->first_seen_ns = hami_internal_now(node->lock);
+    slot->sight++;
     slot->record.size = sizeof(slot->record);
     (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &slot->record);
     if (slot->record.last_fence > node->max_fence) {
@@ -298,23 +299,30 @@ void hami_internal_node_review(struct hami_internal_node *node,
     }
 }
 
+static bool is_own_slot(const struct hami_internal_slot *slot,
+                        const struct hami_owner *owner)
+{
+    const struct hami_internal_grant *grant = slot->grant;
+
+    if (grant) {
+        return grant->state == GRANT_STANDING && !grant->gone &&
+               strcmp(grant->owner.uid, owner->uid) == 0;
+    }
+    return slot->known &&
+           hami_internal_protocol_is_own(&slot->record, owner->namespace_name,
+                                         owner->name, owner->uid);
+}
+
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait)
 {
-    const struct hami_owner *owner = &wait->grant->owner;
+    bool own = false;
 
-    for (size_t i = 0; i < node->slot_count && !wait->own; i++) {
-        const struct hami_internal_slot *slot = node->slots[i];
-        bool own = slot->grant
-                       ? slot->grant->state == GRANT_STANDING && !slot->grant->gone &&
-                             strcmp(slot->grant->owner.uid, owner->uid) == 0
-                       : slot->known && hami_internal_protocol_is_own(
-                                            &slot->record, owner->namespace_name,
-                                            owner->name, owner->uid);
-        if (own) {
-            wait->own = true;
-            node->owners++;
-        }
+    for (size_t i = 0; i < node->slot_count && !own; i++) {
+        own = is_own_slot(node->slots[i], &wait->grant->owner);
     }
+    node->owners += own;
+    node->owners -= wait->own;
+    wait->own = own;
 }
 
 void hami_internal_node_mark_all_own(struct hami_internal_node *node)

@@ -145,7 +145,7 @@ void hami_internal_outcome_apply(struct hami_internal_node *node,
                                               answer, after);
         break;
     case OPERATION_REVOKE_OWN:
-        hami_internal_outcome_own_revoked(node, node->operation_grant, answer, after);
+        hami_internal_outcome_own_revoked(node, node->operation_grant, call, after);
         break;
     case OPERATION_NONE:
         break;

@@ -72,7 +72,7 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
     uint64_t now = hami_internal_now(node->lock);
 
     node->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
-    if (slot->first_seen_ns > node->operation_ns) {
+    if (slot->sight != node->operation_sight) {
         return; /* it was about a pair that is no longer there */
     }
     slot->asked = true;
@@ -103,17 +103,22 @@ static void renew_askers(struct hami_internal_node *node, const char *uid)
 
 void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
                                        struct hami_internal_grant *grant,
-                                       struct hami_internal_answer *answer,
+                                       const hami_call *call,
                                        struct hami_internal_after *after)
 {
+    const struct hami_internal_answer *answer = &call->answer;
+
+    if (answer->code == 0) {
+        hami_internal_count(&node->lock->counters.revocations);
+        renew_askers(node, hami_call_owner(call)->uid);
+    }
+    if (!grant) {
+        return;
+    }
     if ((answer->code != 0 && answer->code != HAMI_E_HELD) ||
         !answer->facts->facts.known) {
         hami_internal_outcome_retry_grant(node, grant);
         return;
-    }
-    if (answer->code == 0) {
-        hami_internal_count(&node->lock->counters.revocations);
-        renew_askers(node, grant->owner.uid);
     }
     switch (hami_internal_protocol_release(&answer->facts->facts, grant->owner.uid,
                                            node->name, grant->fence, answer->code == 0)) {

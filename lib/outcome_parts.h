@@ -34,9 +34,10 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
                                            struct hami_internal_slot *slot, bool revoke,
                                            struct hami_internal_answer *answer,
                                            struct hami_internal_after *after);
+/* @grant  NULL: it ended meanwhile, for a watch saw its record go first */
 void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
                                        struct hami_internal_grant *grant,
-                                       struct hami_internal_answer *answer,
+                                       const hami_call *call,
                                        struct hami_internal_after *after);
 
 /* ---- shared ---- */

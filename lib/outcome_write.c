@@ -56,7 +56,10 @@ static void end_replaced(struct hami_internal_node *node, struct hami_internal_s
                                 slot->pair.lock, node->name,
                                 hami_internal_protocol_reason_text(slot->reason));
     }
-    if (old) {
+    if (old && old->shares > 0) {
+        /* One share was handed off, and others are held: they have to be told. */
+        hami_internal_node_lose_grant(node, old, HAMI_E_LOST, after);
+    } else if (old) {
         hami_internal_node_end_grant(node, old, 0, after);
     }
 }

@@ -310,6 +310,10 @@ static bool serve_marked(struct hami_internal_round *round)
             return start_asker(round, wait) == LOOK_WORKING;
         }
         if (wait->own) {
+            /* Its lock may have gone meanwhile: then it waits for its turn. */
+            hami_internal_node_mark_own(node, wait);
+        }
+        if (wait->own) {
             uint64_t claimed = round->claimed;
             if (serve_one(round, wait) == LOOK_WORKING) {
                 return true;

@@ -284,7 +284,8 @@ HAMI_PUBLIC int hami_nodelock_new(const struct hami_nodelock_config *config, ham
 HAMI_PUBLIC int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns);
 
 /*
- * Frees a manager. Waits not ended yet get CLOSED: their callbacks run inside this call. Nothing is
+ * Frees a manager. Waits, releases and checks not ended yet get CLOSED: their callbacks run inside
+ * this call. Nothing is
  * written to the store; call hami_nodelock_shutdown() first to undo what is in flight.
  * @lock     consumed; NULL is fine
  * Returns   NULL

@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * News that comes at an awkward moment: between a question and its answer, in the very
+ * instant in which it was asked, or when the manager is on its way out.
+ */
+#include "scripted.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOCK(name) "2026-01-02T03:00:00Z,default," name
+
+static void owners(void)
+{
+    scripted_start((struct scripted_options){.watch = true, .owners = true});
+    scripted_pod("b", "uid-b");
+    scripted_pod("c", "uid-c");
+    scripted_pod("d", "uid-d");
+}
+
+/* Another replica takes the node for a pod. */
+static void lock_for(const char *name, const char *fence)
+{
+    char value[96], lease[512];
+
+    (void)snprintf(value, sizeof(value), LOCK("%s"), name);
+    (void)snprintf(lease, sizeof(lease),
+                   "{\"version\":1,\"lock\":\"%s\",\"uid\":\"uid-%s\",\"fence\":\"%s\","
+                   "\"holder\":\"other_1\",\"attempt\":\"1\",\"hold_ms\":60000,"
+                   "\"free\":\"node\"}",
+                   value, name, fence);
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, lease), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, value), 0);
+}
+
+static void unlock(void)
+{
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
+}
+
+START_TEST(a_waiter_whose_own_lock_has_gone_waits_for_its_turn)
+{
+    static struct scripted_wait first, own;
+
+    lock_for("c", "7");
+    scripted_acquire(&first, "n1", "b", 60000);
+    scripted_set_manual(true);
+    scripted_advance(1000);
+    hami_call *question = scripted_call(SCRIPTED_INSPECT);
+    scripted_acquire(&own, "n1", "c", 60000);
+    unlock();
+    scripted_set_manual(false);
+    scripted_answer(question);
+    scripted_dispatch();
+    ck_assert_msg(first.ended && first.code == 0, "%s", own.ended ? "overtaken" : "");
+    ck_assert(!own.ended);
+    ck_assert_int_eq(hami_lease_handoff(first.lease), 0);
+}
+END_TEST
+
+START_TEST(what_was_asked_about_one_owner_is_not_believed_of_the_next)
+{
+    static struct scripted_wait wait;
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+
+    facts.exists = facts.finished = true;
+    facts.uid = "uid-c";
+    scripted_pod_facts("c", &facts);
+    lock_for("c", "7");
+    scripted_acquire(&wait, "n1", "b", 60000);
+    scripted_set_manual(true);
+    scripted_advance(1000);
+    hami_call *question = scripted_call(SCRIPTED_INSPECT);
+    /* No time passes between the question and the next owner's lock. */
+    lock_for("d", "8");
+    scripted_set_manual(false);
+    scripted_answer(question);
+    scripted_dispatch();
+    ck_assert_str_eq(scripted_lock_value("n1"), LOCK("d"));
+    ck_assert(!wait.ended);
+}
+END_TEST
+
+START_TEST(a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost)
+{
+    static struct scripted_wait one, other, next;
+    static struct scripted_done done;
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+
+    scripted_acquire(&one, "n1", "b", 1000);
+    scripted_acquire(&other, "n1", "b", 1000);
+    ck_assert_int_eq(other.code, 0);
+    ck_assert_int_eq(hami_lease_handoff(one.lease), 0);
+    facts.exists = facts.started = true;
+    facts.uid = "uid-b";
+    facts.node = "n1";
+    scripted_pod_facts("b", &facts);
+    scripted_acquire(&next, "n1", "c", 60000);
+    scripted_advance(2000);
+    ck_assert_int_eq(next.code, 0);
+    scripted_release(&done, other.lease, 1000);
+    ck_assert_int_eq(done.code, HAMI_E_LOST);
+    ck_assert_ptr_nonnull(strstr(scripted_lock_value("n1"), ",c"));
+    ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
+}
+END_TEST
+
+START_TEST(a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release)
+{
+    static struct scripted_wait a, next;
+    static struct scripted_done done;
+
+    scripted_acquire(&a, "n1", "b", 1000);
+    scripted_set_manual(true);
+    scripted_release(&done, a.lease, 1000);
+    hami_call *revocation = scripted_call(SCRIPTED_REVOKE);
+    unlock();
+    scripted_dispatch();
+    ck_assert_int_eq(done.code, HAMI_E_LOST);
+    scripted_set_manual(false);
+    scripted_answer(revocation);
+    scripted_acquire(&next, "n1", "c", 1000);
+    ck_assert_int_eq(next.code, 0);
+    ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
+}
+END_TEST
+
+START_TEST(freeing_a_manager_ends_a_release_and_a_check_that_are_under_way)
+{
+    static struct scripted_wait a, b;
+    static struct scripted_done released, checked;
+
+    scripted_acquire(&a, "n1", "b", 1000);
+    scripted_acquire(&b, "n2", "c", 1000);
+    scripted_set_manual(true);
+    scripted_release(&released, a.lease, 60000);
+    scripted_check(&checked, b.lease, 60000);
+    ck_assert(!released.ended && !checked.ended);
+    scripted_lock = hami_nodelock_free(scripted_lock);
+    ck_assert(released.ended && checked.ended);
+    ck_assert_int_eq(released.code, HAMI_E_CLOSED);
+    ck_assert_int_eq(checked.code, HAMI_E_CLOSED);
+    ck_assert_int_eq(hami_lease_handoff(b.lease), HAMI_E_CLOSED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("races");
+    TCase *tcase = tcase_create("races");
+
+    tcase_add_checked_fixture(tcase, owners, scripted_stop);
+    tcase_add_test(tcase, a_waiter_whose_own_lock_has_gone_waits_for_its_turn);
+    tcase_add_test(tcase, what_was_asked_about_one_owner_is_not_believed_of_the_next);
+    tcase_add_test(tcase,
+                   a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost);
+    tcase_add_test(tcase,
+                   a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release);
+    tcase_add_test(tcase,
+                   freeing_a_manager_ends_a_release_and_a_check_that_are_under_way);
+    suite_add_tcase(suite, tcase);
+    return scripted_run(suite);
+}
