@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds of faults, their odds, and whom they touch. An acquire counts as touched by a
+ * kind when a request made for it met it, or when it was under way in a process, or at a
+ * node or pod, that met it.
+ */
+#ifndef TESTS_SIMULATION_FAULT_H
+#define TESTS_SIMULATION_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+struct acquire;
+struct node;
+
+/* name, odds in millionths: of one request (first part), or of one tick of 100 ms */
+#define FAULTS(X)                                                                        \
+    X(DELAY, "delay", 16000)              /* answered late, up to seconds */             \
+    X(DROP_REQUEST, "drop-request", 9000) /* lost before it was applied */               \
+    X(DROP_ANSWER, "drop-answer", 9000)   /* applied, and the answer lost */             \
+    X(DUPLICATE, "duplicate", 9000)       /* applied twice, second copy later */         \
+    X(REORDER, "reorder", 9000)           /* lands after all that was sent next */       \
+    X(THROTTLE, "429", 8000)              /* refused for too many requests */            \
+    X(ERROR, "5xx", 6000)                 /* an error that may or may not be one */      \
+    X(LATE_BINDING, "late-binding",                                                      \
+      9000)                              /* the binder's thread stops before it sends */ \
+    X(POD_DELETED, "pod-deleted", 14000) /* of a pod, at a moment of its life */         \
+    X(POD_RECREATED, "pod-recreated", 14000)                                             \
+    X(CRASH, "crash", 900)       /* a replica dies and another takes its place */        \
+    X(PAUSE, "pause", 2000)      /* a replica stands still */                            \
+    X(CLOCK, "clock-jump", 2500) /* of a replica's wall clock */                         \
+    X(WATCH_CUT, "watch-cut", 4000)                                                      \
+    X(STALE_LIST, "stale-list", 2500) /* a list that is old when it arrives */           \
+    X(GONE, "410", 2500)              /* a version is too old to watch from */           \
+    X(PARTITION, "partition", 1200)   /* a replica and the server can't reach */         \
+    X(NODE_RECREATED, "node-recreated", 700)                                             \
+    X(KUBELET, "kubelet-restart", 1500) /* of a node's kubelet or plugin */
+
+enum fault {
+#define FAULT_ENTRY(name, text, odds) FAULT_##name,
+    FAULTS(FAULT_ENTRY)
+#undef FAULT_ENTRY
+        FAULT_COUNT
+};
+
+#define FAULT_ALL ((UINT32_C(1) << FAULT_COUNT) - 1)
+
+const char *fault_name(enum fault kind);
+/* The kind of that name; FAULT_COUNT if there is none. */
+enum fault fault_find(const char *name);
+
+/* True if this kind happens now. `tenths` scales its odds: 10 = as they are. */
+bool fault_happens(struct world *world, enum fault kind, uint64_t tenths);
+
+/* One fault was injected, which touches these. Each may be NULL. */
+void fault_touch(struct world *world, enum fault kind, struct acquire *acquire);
+void fault_touch_replica(struct world *world, enum fault kind, int replica);
+void fault_touch_node(struct world *world, enum fault kind, struct node *node);
+void fault_injected(struct world *world, enum fault kind);
+
+#endif

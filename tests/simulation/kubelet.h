@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node side: a kubelet that admits the pods bound to its node one at a time and in
+ * any order, and its device plugin: ours (consistent reads, the one possible caller,
+ * `done` with the fence, a guarded release), HAMi v2.10's (looks again before it removes)
+ * or v2.7's to v2.9's (does not).
+ */
+#ifndef TESTS_SIMULATION_KUBELET_H
+#define TESTS_SIMULATION_KUBELET_H
+
+#include "world.h"
+
+void kubelet_start(struct world *world, struct node *node);
+void kubelet_done(struct node *node);
+
+/* A pod was bound to the node. */
+void kubelet_bound(struct world *world, struct node *node, struct pod *pod);
+
+#endif
