@@ -15,7 +15,7 @@ static char *dump(json_t *value)
     return text;
 }
 
-static void time_text(char text[40], const char *form)
+static void time_text(char text[64], const char *form)
 {
     struct timespec now;
     struct tm parts;
@@ -23,7 +23,7 @@ static void time_text(char text[40], const char *form)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text, 40, form, seconds, now.tv_nsec / 1000);
+    snprintf(text, 64, form, seconds, now.tv_nsec / 1000);
 }
 
 /* HAMi's filter writes the same devices under both keys; the node side uses up the first.
@@ -67,7 +67,7 @@ char *object_bind_request(const struct object_words *words)
 
 char *object_failure_status(const char *reason)
 {
-    char now[40];
+    char now[64];
     time_text(now, "%sZ");
     return dump(json_pack("{s:{s:[{s:s, s:s, s:s, s:s, s:n, s:s}]}}", "status",
                           "conditions", "type", "PodScheduled", "status", "False",
@@ -77,7 +77,7 @@ char *object_failure_status(const char *reason)
 
 char *object_failure_event(const struct object_words *words, const char *reason)
 {
-    char now[40];
+    char now[64];
     time_text(now, "%s.%06ldZ");
     json_t *regarding =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind", "Pod", "name",
