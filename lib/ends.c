@@ -211,8 +211,9 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
         hami_internal_node_end_wait(
             wait, HAMI_E_TIMEDOUT, NULL, after,
             "the store did not let node %s be locked before the deadline: "
-            "%s",
-            node->name, hami_strerror(failure));
+            "%s%s%s",
+            node->name, hami_strerror(failure), *node->failure_text ? ": " : "",
+            node->failure_text);
     } else if (slot && slot->grant && slot->grant->owner.uid) {
         hami_internal_node_end_wait(
             wait, HAMI_E_TIMEDOUT, NULL, after,
@@ -225,6 +226,13 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
                                     "node %s is still locked by \"%.200s\": %s",
                                     node->name, slot->pair.lock,
                                     hami_internal_protocol_reason_text(slot->reason));
+    } else if (node->operation != OPERATION_NONE) {
+        uint64_t since = hami_internal_now(node->lock) - node->operation_ns;
+        hami_internal_node_end_wait(
+            wait, HAMI_E_TIMEDOUT, NULL, after,
+            "the deadline passed before node %s could be locked: the store has not "
+            "answered a call for %llu ms",
+            node->name, (unsigned long long)(since / NS_PER_MS));
     } else {
         hami_internal_node_end_wait(wait, HAMI_E_TIMEDOUT, NULL, after,
                                     "the deadline passed before node %s could be locked",

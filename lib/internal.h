@@ -252,9 +252,10 @@ struct hami_internal_node {
     uint64_t read_retry_ns;
     uint64_t ask_next_ns; /* no holder of this node is asked about before */
     uint32_t read_retries, senseless;
-    int failure;      /* of the last read; 0 = it went well */
-    bool busy;        /* counted in nodelock.work */
-    uint64_t wake_ns; /* when time alone makes something due */
+    int failure;            /* of the last read; 0 = it went well */
+    char failure_text[160]; /* the transport's, of the last call that failed */
+    bool busy;              /* counted in nodelock.work */
+    uint64_t wake_ns;       /* when time alone makes something due */
 };
 
 /* What is to be done when the node's mutex is free. */

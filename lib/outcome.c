@@ -7,6 +7,7 @@
  */
 #include "outcome.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "after.h"
@@ -121,6 +122,10 @@ void hami_internal_outcome_apply(struct hami_internal_node *node,
 
     node->operation = OPERATION_NONE;
     node->call = NULL;
+    if (answer->code != 0 && answer->code != HAMI_E_HELD) {
+        (void)snprintf(node->failure_text, sizeof(node->failure_text), "%.*s",
+                       (int)sizeof(node->failure_text) - 1, answer->text);
+    }
     switch (operation) {
     case OPERATION_READ:
         hami_internal_outcome_was_read(node, answer, after);
