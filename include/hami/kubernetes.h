@@ -235,7 +235,7 @@ hami_kubernetes_transport_new(hami_kubernetes *client,
                               struct hami_transport **ret, struct hami_error *reterr);
 
 /*
- * Frees such a transport. Watches and calls that are still in flight end soon afterwards on the client's
+ * Frees a transport of this library. Watches and calls that are still in flight end soon afterwards on the client's
  * thread; each call is completed.
  * @transport  consumed; NULL is fine. Every manager that used it must have been freed (L1); calls begun
  *             by hami_transport_call() may still be under way
@@ -250,7 +250,7 @@ hami_kubernetes_transport_free(struct hami_transport *transport);
 
 /*
  * Tells whether the transport's watch is in step with the server.
- * Returns   true if the first list of nodes (and of pods) is complete and the watch stands, and always
+ * Returns   true if the first list of nodes (of Leases, of pods) is complete and the watch stands, and always
  *           without a watch; false while it is being started, or again after a loss
  * Blocks    never
  * Threads   MT-Safe
@@ -258,6 +258,48 @@ hami_kubernetes_transport_free(struct hami_transport *transport);
  * Since     0.1
  */
 HAMI_PUBLIC bool hami_kubernetes_transport_is_synced(const struct hami_transport *transport);
+
+/* ---- the Lease transport ------------------------------------------------------------------------ */
+
+/* The lock stands on the Node object as well, for device plugins that read it there. */
+#define HAMI_KUBERNETES_LEASE_MIRROR 0x2u
+
+struct hami_kubernetes_lease_transport_config {
+    size_t size;
+    uint32_t flags;                      /* HAMI_KUBERNETES_NO_WATCH, HAMI_KUBERNETES_LEASE_MIRROR */
+    const char *namespace_name;          /* required: of the Lease objects; it must exist, and be used
+                                            for nothing else. Not kube-node-lease, the kubelets' own */
+    const char *const *scheduler_names;  /* as in hami_kubernetes_transport_config */
+    size_t scheduler_name_count;         /* at most 16 */
+    const char *const *mirror_keys;      /* lock keys that are mirrored, with their lease keys; NULL =
+                                            HAMI_NODELOCK_KEY. Only with the flag */
+    size_t mirror_key_count;             /* at most HAMI_NODELOCK_KEYS_MAX */
+};
+#define HAMI_KUBERNETES_LEASE_TRANSPORT_CONFIG_INIT                                                \
+    HAMI_SIZED(struct hami_kubernetes_lease_transport_config)
+
+/*
+ * Makes a transport that keeps locks as annotations of one Lease object (coordination.k8s.io/v1) a
+ * node, named as the node and owned by it. The first take makes it. Its spec says who holds the lock,
+ * for people. Owners are inspected and revoked as by the node-annotation transport.
+ * Without a mirror nobody else reads the locks, and several permits a node are allowed. With it a lock
+ * counts once it stands on the Node too, removing it there frees it, and a lock that others write there
+ * is honoured; docs/protocol.md, "Lease objects", has the rules.
+ * What the client may do in that namespace: get, list, watch, create, patch and delete leases; and get,
+ * list, watch nodes (with a mirror: patch, too) and get, list, watch, patch pods.
+ * @config   copied
+ * @ret      new transport; free with hami_kubernetes_transport_free() after the manager
+ * Returns   0, or INVAL, ABI, NOMEM
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Life      K1, L1
+ * Since     0.1
+ */
+HAMI_PUBLIC int
+hami_kubernetes_lease_transport_new(hami_kubernetes *client,
+                                    const struct hami_kubernetes_lease_transport_config *config,
+                                    struct hami_transport **ret, struct hami_error *reterr);
 
 /* ---- binding ---------------------------------------------------------------------------------- */
 

@@ -34,6 +34,10 @@
 #define HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX 16
 #define HAMI_INTERNAL_ANNOTATION_SOURCES_MAX 2
 
+/* Why a value can't be an annotation's. */
+#define HAMI_INTERNAL_ANNOTATION_UNWRITABLE                                              \
+    "A value is not UTF-8, or a key too long: it can't be written as an annotation"
+
 struct hami_internal_annotation;
 struct hami_internal_annotation_operation;
 struct hami_internal_pod_cache;

@@ -50,9 +50,8 @@ static int text_value(const char *text, json_t **ret)
     return probe != NULL ? HAMI_E_PROTO : HAMI_E_NOMEM;
 }
 
-/* Consumes value. */
-static int add_operation(json_t *operations, const char *verb, const char *path,
-                         json_t *value)
+int hami_internal_jsonpatch_add(json_t *operations, const char *verb, const char *path,
+                                json_t *value)
 {
     json_t *operation = json_pack("{s:s, s:s}", "op", verb, "path", path);
     if (operation == NULL) {
@@ -70,7 +69,7 @@ int hami_internal_jsonpatch_test(json_t *operations, const char *path, const cha
 {
     json_t *value;
     int code = text_value(expect, &value);
-    return code < 0 ? code : add_operation(operations, "test", path, value);
+    return code < 0 ? code : hami_internal_jsonpatch_add(operations, "test", path, value);
 }
 
 static int change(json_t *operations, const struct hami_transport_edit *edit)
@@ -81,15 +80,17 @@ static int change(json_t *operations, const struct hami_transport_edit *edit)
         return code;
     }
     if (edit->value == NULL) {
-        return edit->expect == NULL ? 0 : add_operation(operations, "remove", path, NULL);
+        return edit->expect == NULL
+                   ? 0
+                   : hami_internal_jsonpatch_add(operations, "remove", path, NULL);
     }
     json_t *value;
     code = text_value(edit->value, &value);
     if (code < 0) {
         return code;
     }
-    return add_operation(operations, edit->expect == NULL ? "add" : "replace", path,
-                         value);
+    return hami_internal_jsonpatch_add(
+        operations, edit->expect == NULL ? "add" : "replace", path, value);
 }
 
 static int test_keys(json_t *operations, const struct hami_transport_edit *edits,
@@ -155,7 +156,7 @@ static int patch_new_map(json_t *operations, const struct hami_transport_edit *e
         json_decref(map);
         return code;
     }
-    return add_operation(operations, "add", ANNOTATIONS, map);
+    return hami_internal_jsonpatch_add(operations, "add", ANNOTATIONS, map);
 }
 
 /*
@@ -246,13 +247,13 @@ bool hami_internal_jsonpatch_fits_new_map(const struct hami_transport_edit *edit
     return true;
 }
 
-int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_t count,
-                                  const char *version,
-                                  enum hami_internal_jsonpatch_form form, char **ret)
+int hami_internal_jsonpatch_add_edits(json_t *operations,
+                                      const struct hami_transport_edit *edits,
+                                      size_t count, const char *version,
+                                      enum hami_internal_jsonpatch_form form)
 {
-    json_t *operations = json_array();
-    int code = operations != NULL ? 0 : HAMI_E_NOMEM;
-    if (code == 0 && version != NULL) {
+    int code = 0;
+    if (version != NULL) {
         code = hami_internal_jsonpatch_test(operations, "/metadata/resourceVersion",
                                             version);
     }
@@ -261,6 +262,18 @@ int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_
                    ? patch_new_map(operations, edits, count)
                    : patch_keys(operations, edits, count, form);
     }
+    return code;
+}
+
+int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_t count,
+                                  const char *version,
+                                  enum hami_internal_jsonpatch_form form, char **ret)
+{
+    json_t *operations = json_array();
+    int code =
+        operations != NULL
+            ? hami_internal_jsonpatch_add_edits(operations, edits, count, version, form)
+            : HAMI_E_NOMEM;
     if (code == 0) {
         code = hami_internal_jsonpatch_dump(operations, ret);
     }

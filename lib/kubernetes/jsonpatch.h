@@ -37,6 +37,12 @@ int hami_internal_jsonpatch_pointer(const char *key, char *buffer, size_t size);
 int hami_internal_jsonpatch_test(json_t *operations, const char *path,
                                  const char *expect);
 
+/* Adds a test or a change of any value. Consumes value (NULL = none). Returns 0, or
+ * NOMEM.
+ */
+int hami_internal_jsonpatch_add(json_t *operations, const char *verb, const char *path,
+                                json_t *value);
+
 /* Writes a patch as text, escaped as the server escapes. @ret new; free(). Returns 0, or
  * NOMEM. */
 int hami_internal_jsonpatch_dump(const json_t *operations, char **ret);
@@ -59,6 +65,12 @@ bool hami_internal_jsonpatch_is_odd(const struct hami_transport_edit *edits,
 int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_t count,
                                   const char *version,
                                   enum hami_internal_jsonpatch_form form, char **ret);
+
+/* Adds the same to a patch that has tests only so far. */
+int hami_internal_jsonpatch_add_edits(json_t *operations,
+                                      const struct hami_transport_edit *edits,
+                                      size_t count, const char *version,
+                                      enum hami_internal_jsonpatch_form form);
 
 /*
  * Writes the patch that puts one annotation onto a pod if it still has this uid and is

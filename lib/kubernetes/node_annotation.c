@@ -167,8 +167,7 @@ static int submit(struct hami_transport *transport, hami_call *call)
                                                    false, node_read);
     if (code == HAMI_E_PROTO || code == HAMI_E_LIMIT) {
         hami_internal_annotation_refuse(operation, HAMI_E_PROTO,
-                                        "A value is not UTF-8, or a key too long: it "
-                                        "can't be written as an annotation");
+                                        HAMI_INTERNAL_ANNOTATION_UNWRITABLE);
         return 0;
     }
     if (code < 0) {

@@ -62,6 +62,19 @@ bool hami_internal_paths_pod_path(const char *namespace_name, const char *name,
     return length > 0 && (size_t)length < size;
 }
 
+bool hami_internal_paths_lease_path(const char *namespace_name, const char *name,
+                                    char *buffer, size_t size)
+{
+    if (!hami_internal_paths_is_label(namespace_name) ||
+        (name != NULL && !hami_internal_paths_is_subdomain(name))) {
+        return false;
+    }
+    int length =
+        snprintf(buffer, size, "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s",
+                 namespace_name, name != NULL ? "/" : "", name != NULL ? name : "");
+    return length > 0 && (size_t)length < size;
+}
+
 bool hami_internal_paths_escape(const char *text, char *buffer, size_t size)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -31,6 +31,11 @@ bool hami_internal_paths_node_path(const char *node, char *buffer, size_t size);
 bool hami_internal_paths_pod_path(const char *namespace_name, const char *name,
                                   const char *rest, char *buffer, size_t size);
 
+/* Writes "/apis/coordination.k8s.io/v1/namespaces/NAMESPACE/leases" and, unless name is
+ * NULL, "/NAME". As above. */
+bool hami_internal_paths_lease_path(const char *namespace_name, const char *name,
+                                    char *buffer, size_t size);
+
 /* Writes text with all but unreserved characters percent-escaped. Returns false if size
  * is too small. */
 bool hami_internal_paths_escape(const char *text, char *buffer, size_t size);

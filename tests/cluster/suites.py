@@ -30,13 +30,13 @@ def _meson():
     yield ["meson", "compile", "-C", str(BUILD)]
 
 
-def run(results, part, program, environment, excuse=None):
+def run(results, part, program, environment, excuse=None, arguments=()):
     """Runs one TAP program and counts each of its points, but for excused failures."""
     if not program.exists():
         results.check(False, f"{part}: {program.relative_to(BUILD)} is built")
         return
     child = subprocess.Popen(
-        [str(program)], stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+        [str(program), *arguments], stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
         env={**os.environ, "CK_TAP_LOG_FILE_NAME": "-", "CK_VERBOSITY": "silent",
              **environment},
         preexec_fn=processes.end_with_parent(os.getpid()))

@@ -15,10 +15,10 @@
 #define MERGE "application/merge-patch+json"
 #define POD_PATH "/api/v1/namespaces/default/pods/%s"
 
-/* Status of the answer; the body goes to ret (NULL = not wanted). Ends the program where
- * no answer comes: the suite has no other way to look at the store. */
-static int request(struct world *world, enum hami_kubernetes_method method,
-                   const char *path, const char *content_type, json_t *json, json_t **ret)
+/* Ends the program where no answer comes: the suite has no other way to look at the
+ * store. */
+int world_request(struct world *world, enum hami_kubernetes_method method,
+                  const char *path, const char *content_type, json_t *json, json_t **ret)
 {
     struct hami_kubernetes_request want = HAMI_KUBERNETES_REQUEST_INIT;
     struct hami_kubernetes_answer *answer = NULL;
@@ -45,7 +45,7 @@ static int request(struct world *world, enum hami_kubernetes_method method,
     return status;
 }
 
-static void expect(int status, int first, int second, const char *what)
+void world_expect(int status, int first, int second, const char *what)
 {
     if (status != first && status != second) {
         fprintf(stderr, "%s: status %d\n", what, status);
@@ -84,10 +84,10 @@ static void delete_pod(struct world *world, const char *name)
     char path[512];
     snprintf(path, sizeof(path), POD_PATH, name);
     json_t *release = json_pack("{s:{s:n}}", "metadata", "finalizers");
-    request(world, HAMI_KUBERNETES_PATCH, path, MERGE, release, NULL);
+    world_request(world, HAMI_KUBERNETES_PATCH, path, MERGE, release, NULL);
     json_t *now = json_pack("{s:s, s:s, s:i}", "kind", "DeleteOptions", "apiVersion",
                             "v1", "gracePeriodSeconds", 0);
-    request(world, HAMI_KUBERNETES_DELETE, path, NULL, now, NULL);
+    world_request(world, HAMI_KUBERNETES_DELETE, path, NULL, now, NULL);
 }
 
 void world_free(struct world *world)
@@ -105,8 +105,8 @@ void world_node_make(struct contract *contract, const char *node)
 {
     json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "kind", "Node", "apiVersion", "v1",
                              "metadata", "name", node);
-    int status =
-        request(contract->data, HAMI_KUBERNETES_POST, "/api/v1/nodes", NULL, body, NULL);
+    int status = world_request(contract->data, HAMI_KUBERNETES_POST, "/api/v1/nodes",
+                               NULL, body, NULL);
     ck_assert_int_eq(status, 201);
 }
 
@@ -114,7 +114,8 @@ void world_node_delete(struct contract *contract, const char *node)
 {
     char path[512];
     snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
-    int status = request(contract->data, HAMI_KUBERNETES_DELETE, path, NULL, NULL, NULL);
+    int status =
+        world_request(contract->data, HAMI_KUBERNETES_DELETE, path, NULL, NULL, NULL);
     ck_assert(status == 200 || status == 404);
 }
 
@@ -124,11 +125,12 @@ void world_put(struct contract *contract, const char *node, const char *key,
     char path[512];
     snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
     json_t *body = json_pack("{s:{s:{s:s?}}}", "metadata", "annotations", key, value);
-    expect(request(contract->data, HAMI_KUBERNETES_PATCH, path, MERGE, body, NULL), 200,
-           200, "a foreign writer's patch");
+    world_expect(
+        world_request(contract->data, HAMI_KUBERNETES_PATCH, path, MERGE, body, NULL),
+        200, 200, "a foreign writer's patch");
 }
 
-static char *annotation_of(const json_t *object, const char *key)
+char *world_annotation_of(const json_t *object, const char *key)
 {
     const json_t *metadata = json_object_get(object, "metadata");
     const char *text =
@@ -141,9 +143,10 @@ char *world_get(struct contract *contract, const char *node, const char *key)
     char path[512];
     json_t *object = NULL;
     snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
-    expect(request(contract->data, HAMI_KUBERNETES_GET, path, NULL, NULL, &object), 200,
-           404, "a look at a node");
-    char *value = annotation_of(object, key);
+    world_expect(
+        world_request(contract->data, HAMI_KUBERNETES_GET, path, NULL, NULL, &object),
+        200, 404, "a look at a node");
+    char *value = world_annotation_of(object, key);
     json_decref(object);
     return value;
 }
@@ -158,8 +161,8 @@ static void create_pod(struct world *world, struct contract_owner *owner)
                   "schedulerName", WORLD_SCHEDULER, "automountServiceAccountToken", 0,
                   "containers", "name", "main", "image", "example.com/none");
     json_t *made = NULL;
-    int status = request(world, HAMI_KUBERNETES_POST, "/api/v1/namespaces/default/pods",
-                         NULL, pod, &made);
+    int status = world_request(world, HAMI_KUBERNETES_POST,
+                               "/api/v1/namespaces/default/pods", NULL, pod, &made);
     ck_assert_int_eq(status, 201);
     const char *uid =
         json_string_value(json_object_get(json_object_get(made, "metadata"), "uid"));
@@ -176,9 +179,10 @@ void world_owner_make(struct contract *contract, struct contract_owner *owner)
     json_t *account = json_pack("{s:s, s:s, s:{s:s}}", "kind", "ServiceAccount",
                                 "apiVersion", "v1", "metadata", "name", "default");
     if (!world->sim) {
-        expect(request(world, HAMI_KUBERNETES_POST,
-                       "/api/v1/namespaces/default/serviceaccounts", NULL, account, NULL),
-               201, 409, "a service account");
+        world_expect(world_request(world, HAMI_KUBERNETES_POST,
+                                   "/api/v1/namespaces/default/serviceaccounts", NULL,
+                                   account, NULL),
+                     201, 409, "a service account");
     } else {
         json_decref(account);
     }
@@ -192,7 +196,8 @@ static void patch_pod(struct world *world, const struct contract_owner *owner,
 {
     char path[512];
     snprintf(path, sizeof(path), POD_PATH "%s", owner->name, below);
-    ck_assert_int_eq(request(world, HAMI_KUBERNETES_PATCH, path, MERGE, body, NULL), 200);
+    ck_assert_int_eq(world_request(world, HAMI_KUBERNETES_PATCH, path, MERGE, body, NULL),
+                     200);
 }
 
 static void set_phase(struct world *world, const struct contract_owner *owner,
@@ -222,8 +227,8 @@ static void start_deletion(struct world *world, const struct contract_owner *own
     patch_pod(world, owner, "",
               json_pack("{s:{s:[s]}}", "metadata", "finalizers", "example.com/contract"));
     snprintf(path, sizeof(path), POD_PATH, owner->name);
-    expect(request(world, HAMI_KUBERNETES_DELETE, path, NULL, NULL, NULL), 200, 202,
-           "a deletion");
+    world_expect(world_request(world, HAMI_KUBERNETES_DELETE, path, NULL, NULL, NULL),
+                 200, 202, "a deletion");
 }
 
 void world_owner_set(struct contract *contract, struct contract_owner *owner,
@@ -263,8 +268,9 @@ bool world_owner_bind(struct contract *contract, const struct contract_owner *ow
                              "Binding", "apiVersion", "v1", "metadata", "name",
                              owner->name, "uid", owner->uid, "resourceVersion", version,
                              "target", "kind", "Node", "apiVersion", "v1", "name", node);
-    int status = request(contract->data, HAMI_KUBERNETES_POST, path, NULL, body, NULL);
-    expect(status, 201, 409, "a Binding");
+    int status =
+        world_request(contract->data, HAMI_KUBERNETES_POST, path, NULL, body, NULL);
+    world_expect(status, 201, 409, "a Binding");
     return status == 201;
 }
 
@@ -273,9 +279,10 @@ char *world_owner_revoked(struct contract *contract, const struct contract_owner
     char path[512];
     json_t *object = NULL;
     snprintf(path, sizeof(path), POD_PATH, owner->name);
-    expect(request(contract->data, HAMI_KUBERNETES_GET, path, NULL, NULL, &object), 200,
-           404, "a look at a pod");
-    char *value = annotation_of(object, HAMI_HANDSHAKE_REVOKED_KEY);
+    world_expect(
+        world_request(contract->data, HAMI_KUBERNETES_GET, path, NULL, NULL, &object),
+        200, 404, "a look at a pod");
+    char *value = world_annotation_of(object, HAMI_HANDSHAKE_REVOKED_KEY);
     json_decref(object);
     return value;
 }

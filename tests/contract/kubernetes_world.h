@@ -8,6 +8,8 @@
 
 #include <hami/kubernetes.h>
 
+#include <jansson.h>
+
 #define WORLD_TRANSPORTS 16
 #define WORLD_OWNERS 64
 #define WORLD_SCHEDULER "contract-scheduler" /* of all pods: no real one takes them */
@@ -33,6 +35,14 @@ struct world {
 struct world *world_new(const struct hami_kubernetes_config *login);
 /* Deletes the pods that were made. */
 void world_free(struct world *world);
+
+/* Status of the answer; the body (consumed: json) goes to ret, NULL = not wanted. */
+int world_request(struct world *world, enum hami_kubernetes_method method,
+                  const char *path, const char *content_type, json_t *json, json_t **ret);
+/* Ends the program unless the status is one of these. */
+void world_expect(int status, int first, int second, const char *what);
+/* New text; NULL = absent. */
+char *world_annotation_of(const json_t *object, const char *key);
 
 void world_node_make(struct contract *contract, const char *node);
 void world_node_delete(struct contract *contract, const char *node);
