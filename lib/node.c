@@ -288,6 +288,11 @@ void hami_internal_node_review(struct hami_internal_node *node,
         (grant->state != GRANT_STANDING && grant->state != GRANT_RELEASING)) {
         return;
     }
+    /* News of our own removal or hand-over may come before the read that settles the
+     * doubt about it; that read compares all grants. */
+    if (grant->state == GRANT_RELEASING && node->doubt) {
+        return;
+    }
     for (size_t i = 0; i < grant->slot_count; i++) {
         const struct hami_internal_slot *slot = grant->slots[i];
         if (slot->known &&

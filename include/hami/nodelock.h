@@ -535,7 +535,8 @@ typedef void (*hami_done_fn)(void *data, int code, const struct hami_error *erro
  * Starts a release and returns; the callback tells the end.
  * @lease    consumed on 0
  * @callback NULL = nobody is told
- * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED (consumed, no callback)
+ * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED (consumed, no callback), NOMEM (not
+ *           consumed; never with callback NULL)
  * Blocks    never
  * Threads   one thread at a time per lease
  * Callback  yes

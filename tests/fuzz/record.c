@@ -171,7 +171,7 @@ static int compare_member(void *data, const struct hami_internal_json_member *me
     FUZZ_CHECK(!member->is_number ||
                (json_is_integer(value) &&
                 (uint64_t)json_integer_value(value) == member->number));
-    FUZZ_CHECK(!json_is_integer(value) || json_integer_value(value) < 0 ||
+    FUZZ_CHECK(!json_is_integer(value) || json_integer_value(value) <= 0 ||
                member->is_number);
     reading->at = json_object_iter_next(reading->object, reading->at);
     return 0;

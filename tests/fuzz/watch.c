@@ -83,7 +83,7 @@ int hami_internal_http_request_start(hami_kubernetes *self,
     (void)self;
     FUZZ_CHECK(timer == NULL && answered == NULL && stream == NULL);
     FUZZ_CHECK(strncmp(request->path, "/api/v1/nodes?limit=", 20) == 0);
-    FUZZ_CHECK(strstr(request->path, "resourceVersion") == NULL); /* W3 */
+    FUZZ_CHECK(strstr(request->path, "&resourceVersion=") == NULL); /* W3 */
     answered = callback;
     answered_data = data;
     request_cancelled = false;

@@ -161,6 +161,44 @@ START_TEST(a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock)
 }
 END_TEST
 
+START_TEST(a_release_delivered_twice_whose_second_answer_refuses_is_success)
+{
+    static struct scripted_wait a;
+    static struct scripted_done done;
+
+    /* News of the removal comes before the read that tells whose it was. */
+    hold(&a);
+    scripted_release(&done, a.lease, 1000);
+    scripted_answer_code(scripted_call(SCRIPTED_WRITE), 2, HAMI_E_HELD);
+    scripted_dispatch();
+    ck_assert(!done.ended);
+    scripted_answer(scripted_call(SCRIPTED_READ));
+    scripted_dispatch();
+    ck_assert_int_eq(done.code, 0);
+    ck_assert_str_eq(scripted_lock_value("n1"), "");
+    scripted_assert_free();
+}
+END_TEST
+
+START_TEST(a_hand_over_delivered_twice_whose_second_answer_refuses_is_success_for_both)
+{
+    static struct scripted_wait a, b;
+    static struct scripted_done done;
+
+    hold(&a);
+    scripted_acquire(&b, "n1", "b", 1000);
+    scripted_release(&done, a.lease, 1000);
+    scripted_answer_code(scripted_call(SCRIPTED_WRITE), 2, HAMI_E_HELD);
+    scripted_dispatch();
+    ck_assert(!done.ended && !b.ended);
+    scripted_answer(scripted_call(SCRIPTED_READ));
+    scripted_dispatch();
+    ck_assert_int_eq(done.code, 0);
+    ck_assert_int_eq(b.code, 0);
+    ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("release");
@@ -172,6 +210,11 @@ int main(void)
     tcase_add_test(watched, a_release_past_its_deadline_is_in_doubt_and_goes_on_behind);
     tcase_add_test(watched, a_release_after_the_owner_was_restamped_is_lost_case_1_13);
     tcase_add_test(watched, a_release_on_a_node_that_is_gone_says_so);
+    tcase_add_test(watched,
+                   a_release_delivered_twice_whose_second_answer_refuses_is_success);
+    tcase_add_test(
+        watched,
+        a_hand_over_delivered_twice_whose_second_answer_refuses_is_success_for_both);
     suite_add_tcase(suite, watched);
     tcase_add_checked_fixture(unwatched, unwatched_store, scripted_stop);
     tcase_add_test(unwatched, a_lost_answer_of_a_release_that_won_is_success);

@@ -16,6 +16,7 @@ uint64_t scripted_now_ns;
 int64_t scripted_realtime_s;
 unsigned scripted_wakeups, scripted_aborts, scripted_lost, scripted_logs;
 char scripted_last_log[512];
+int (*scripted_submitted)(hami_call *call, enum scripted_kind kind);
 
 static struct hami_transport transport;
 static hami_call *waiting[CALLS_MAX];
@@ -122,6 +123,11 @@ void scripted_answer_code(hami_call *call, unsigned times, int code)
     answer_bare(call, kind, code);
 }
 
+void scripted_apply(hami_call *call)
+{
+    carry_out(call, kind_of(call), false, 0);
+}
+
 hami_call *scripted_swallow(hami_call *call)
 {
     (void)take_off(call);
@@ -181,6 +187,9 @@ static int accept(hami_call *call, enum scripted_kind kind)
     int refused = refuse_next;
 
     counts[kind]++;
+    if (!refused && scripted_submitted) {
+        refused = scripted_submitted(call, kind);
+    }
     refuse_next = 0;
     if (refused) {
         return refused;
@@ -285,6 +294,7 @@ static void reset(bool is_manual)
     memset(counts, 0, sizeof(counts));
     manual = is_manual;
     refuse_next = answer_all = 0;
+    scripted_submitted = NULL;
     scripted_now_ns = 1000 * MS;
     /* 2026-01-02T03:04:05Z; it stands still, so attempts must tell takes apart */
     scripted_realtime_s = 1767323045;
@@ -372,6 +382,13 @@ void scripted_advance(uint64_t ms)
 size_t scripted_waiting(void)
 {
     return waiting_count;
+}
+
+hami_call *scripted_waiting_call(size_t index, enum scripted_kind *ret_kind)
+{
+    ck_assert_uint_lt(index, waiting_count);
+    *ret_kind = waiting_kinds[index];
+    return waiting[index];
 }
 
 size_t scripted_count(enum scripted_kind kind)

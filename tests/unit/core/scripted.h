@@ -48,6 +48,8 @@ void scripted_advance(uint64_t ms);
 hami_call *scripted_call(enum scripted_kind kind);
 /* Number of calls that wait. */
 size_t scripted_waiting(void);
+/* The waiting call of this index, the oldest first. */
+hami_call *scripted_waiting_call(size_t index, enum scripted_kind *ret_kind);
 /* Calls submitted since the start, by kind. */
 size_t scripted_count(enum scripted_kind kind);
 
@@ -56,6 +58,8 @@ void scripted_answer(hami_call *call);
 /* Carries the call out `times` times and answers with this code (0 copies: it never
  * arrived). */
 void scripted_answer_code(hami_call *call, unsigned times, int code);
+/* Carries the call out; it stays on the list, its answer is still to come. */
+void scripted_apply(hami_call *call);
 /* Takes the call off the list without an answer; scripted_late() answers it later. */
 hami_call *scripted_swallow(hami_call *call);
 /* Carries out, later, what a swallowed call asked for; false if its expectations fail. */
@@ -66,6 +70,10 @@ bool scripted_land(struct scripted_copy *copy);
 void scripted_refuse_next(int code);
 /* Makes each call from now on be answered so (0 = carried out). */
 void scripted_answer_all(int code);
+
+/* NULL, or asked about each call that is submitted; what it answers is submit's refusal.
+ * Set after the start. */
+extern int (*scripted_submitted)(hami_call *call, enum scripted_kind kind);
 
 /* The node's values as they stand; "" if absent. Valid until the next call. */
 const char *scripted_lock_value(const char *node);

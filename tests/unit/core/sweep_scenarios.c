@@ -1,0 +1,275 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See sweep.h: lives of a lock. Each goes on as far as the faults let it: who gets no
+ * lock releases none.
+ */
+#include "sweep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FOREIGN "2026-01-02T03:00:00Z,default,dead"
+
+static void give_back(struct sweep_holder *holder)
+{
+    if (sweep_granted(holder)) {
+        sweep_release(holder);
+        (void)sweep_released(holder);
+    }
+}
+
+/* ---- of one's own ---- */
+
+static void take_and_release(void)
+{
+    give_back(sweep_acquire("a", false, SWEEP_WAIT_MS));
+}
+
+static void take_both_keys(void)
+{
+    give_back(sweep_acquire("a", true, SWEEP_WAIT_MS));
+    give_back(sweep_acquire("b", true, SWEEP_WAIT_MS));
+}
+
+static void hand_over(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+    struct sweep_holder *c = sweep_acquire("c", false, 2 * SWEEP_WAIT_MS);
+
+    if (granted) {
+        sweep_release(a);
+        (void)sweep_released(a);
+    }
+    give_back(b);
+    give_back(c);
+}
+
+static void hand_over_both_keys(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", true, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", true, SWEEP_WAIT_MS);
+
+    if (granted) {
+        sweep_release(a);
+        (void)sweep_released(a);
+    }
+    give_back(b);
+}
+
+static void take_two_shares(void)
+{
+    struct sweep_holder *first = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(first);
+    struct sweep_holder *second = sweep_acquire("a", false, SWEEP_WAIT_MS);
+
+    if (!sweep_granted(second)) {
+        second = NULL;
+    }
+    if (granted) {
+        sweep_release(first);
+        (void)sweep_released(first);
+    }
+    if (second) {
+        sweep_release(second);
+        (void)sweep_released(second);
+    }
+}
+
+static void check_lease(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+
+    if (sweep_granted(a)) {
+        sweep_look(a);
+        sweep_release(a);
+        (void)sweep_released(a);
+    }
+}
+
+/* Nobody wants the lock any more after so many calls. */
+static void leave_after(unsigned calls)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+
+    sweep_serve_calls(calls);
+    if (!a->wait.ended) {
+        ck_assert_int_eq(hami_wait_abort(a->wait.wait), 0);
+        scripted_dispatch();
+        SWEEP_CHECK(a->wait.ended, "an abort is not told at once");
+    }
+    if (a->wait.code == 0) {
+        sweep_check_step();
+        sweep_release(a);
+        (void)sweep_released(a);
+    }
+    give_back(b);
+}
+
+static void leave_at_once(void)
+{
+    leave_after(0);
+}
+
+static void leave_after_one_call(void)
+{
+    leave_after(1);
+}
+
+static void leave_after_two_calls(void)
+{
+    leave_after(2);
+}
+
+static void leave_after_three_calls(void)
+{
+    leave_after(3);
+}
+
+/* ---- with the node side ---- */
+
+static void hand_off(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", false, 2 * SWEEP_WAIT_MS);
+
+    if (granted) {
+        sweep_bind_and_hand_off(a);
+        sweep_serve_calls(3);
+        SWEEP_CHECK(!b->wait.ended || b->wait.code != 0,
+                    "a waiter passed an owner that waits for Allocate");
+        sweep_serve(a);
+    }
+    give_back(b);
+}
+
+static void hand_off_to_a_dead_plugin(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", false, 2 * SWEEP_WAIT_MS);
+
+    if (granted) {
+        struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+        sweep_bind_and_hand_off(a);
+        sweep_serve_calls(3);
+        facts.exists = facts.started = true;
+        facts.uid = "uid-a";
+        facts.node = SWEEP_NODE;
+        scripted_pod_facts("a", &facts);
+        scripted_dispatch();
+    }
+    give_back(b);
+}
+
+static void release_of_a_bound_owner(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+
+    if (sweep_granted(a)) {
+        struct hami_owner owner = {"default", "a", "uid-a"};
+        ck_assert_int_eq(
+            hami_memory_bind_owner(scripted_store, &owner, SWEEP_NODE, a->version), 0);
+        sweep_release(a);
+        if (sweep_released(a)) {
+            sweep_serve(a);
+        }
+    }
+    give_back(sweep_acquire("b", false, SWEEP_WAIT_MS));
+}
+
+/* ---- of others ---- */
+
+static void put_foreign(const char *lease)
+{
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, SWEEP_NODE, HAMI_NODELOCK_LEASE_KEY, lease), 0);
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, SWEEP_NODE, HAMI_NODELOCK_KEY, FOREIGN), 0);
+    scripted_dispatch();
+}
+
+#define DEAD_LEASE                                                                       \
+    "{\"version\":1,\"lock\":\"" FOREIGN "\",\"uid\":\"uid-dead\",\"fence\":\"7\","      \
+    "\"holder\":\"other_1\",\"attempt\":\"1\",\"hold_ms\":4000,\"free\":\"node\"}"
+
+static void take_over_from_a_pod_that_is_gone(void)
+{
+    put_foreign(DEAD_LEASE);
+    give_back(sweep_acquire("b", false, SWEEP_WAIT_MS));
+}
+
+static void keep_version(void *data, int code, const struct hami_owner_facts *facts)
+{
+    ck_assert_int_eq(code, 0);
+    (void)snprintf(data, 64, "%s", facts->version);
+}
+
+static void take_over_by_revocation(void)
+{
+    struct hami_owner dead = {"default", "dead", "uid-dead"};
+    char version[64] = "";
+
+    scripted_pod("dead", "uid-dead");
+    ck_assert_int_eq(hami_transport_call_owner(hami_memory_transport(scripted_store),
+                                               SWEEP_NODE, &dead, NULL, 1000,
+                                               keep_version, version),
+                     0);
+    put_foreign(DEAD_LEASE);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+    if (sweep_granted(b)) {
+        SWEEP_CHECK(hami_memory_bind_owner(scripted_store, &dead, SWEEP_NODE, version) ==
+                        HAMI_E_LOST,
+                    "an owner was robbed that could still be bound");
+        sweep_release(b);
+        (void)sweep_released(b);
+    }
+}
+
+static void take_over_by_age(void)
+{
+    put_foreign(NULL);
+    give_back(sweep_acquire("b", false, SWEEP_WAIT_MS));
+}
+
+static void adopt(void)
+{
+    ck_assert_int_eq(hami_memory_put(scripted_store, SWEEP_NODE, HAMI_NODELOCK_KEY,
+                                     "2026-01-02T02:55:00Z,default,a"),
+                     0);
+    give_back(sweep_acquire("a", false, SWEEP_WAIT_MS));
+}
+
+const struct sweep_scenario sweep_scenarios[] = {
+    {"take and release", true, true, take_and_release},
+    {"take and release without news", false, true, take_and_release},
+    {"take and release without owners", true, false, take_and_release},
+    {"take both keys", true, true, take_both_keys},
+    {"hand over", true, true, hand_over},
+    {"hand over without news", false, true, hand_over},
+    {"hand over without owners", true, false, hand_over},
+    {"hand over both keys", true, true, hand_over_both_keys},
+    {"two shares", true, true, take_two_shares},
+    {"check a lease", true, true, check_lease},
+    {"leave at once", true, true, leave_at_once},
+    {"leave after one call", true, true, leave_after_one_call},
+    {"leave after two calls", true, true, leave_after_two_calls},
+    {"leave after three calls", true, true, leave_after_three_calls},
+    {"leave without news", false, true, leave_after_two_calls},
+    {"leave without owners", true, false, leave_after_one_call},
+    {"hand off", true, true, hand_off},
+    {"hand off without news", false, true, hand_off},
+    {"hand off to a dead plugin", true, true, hand_off_to_a_dead_plugin},
+    {"release of a bound owner", true, true, release_of_a_bound_owner},
+    {"take over, pod gone", true, true, take_over_from_a_pod_that_is_gone},
+    {"take over by revocation", true, true, take_over_by_revocation},
+    {"take over by age", true, false, take_over_by_age},
+    {"adopt", true, true, adopt},
+};
+const int sweep_scenario_count =
+    (int)(sizeof(sweep_scenarios) / sizeof(sweep_scenarios[0]));
