@@ -80,8 +80,10 @@ unsigned sweep_calls(void);
 bool sweep_until(bool (*is_so)(void *data), void *data, uint64_t ms);
 /* Answers at most so many calls, at this moment. */
 void sweep_serve_calls(unsigned count);
-/* Lets all that is on its way arrive, deaf calls included. */
+/* Lets all copies arrive that are on their way. */
 void sweep_let_land(void);
+/* Answers the calls that were silent for ever. */
+void sweep_let_speak(void);
 
 /* ---- what is done; each step is checked ---- */
 
@@ -111,6 +113,9 @@ void sweep_look(struct sweep_holder *holder);
 void sweep_bind_and_hand_off(struct sweep_holder *holder);
 /* The node side serves the pod and removes the lock; it must be this pod's. */
 void sweep_serve(struct sweep_holder *holder);
+
+/* As soon as no lock stands, this one does: another replica's. Once. */
+void sweep_let_rival_take(const char *lock, const char *lease);
 
 /* These wait for the end. True if the lease is held now, or the release is over. */
 bool sweep_granted(struct sweep_holder *holder);

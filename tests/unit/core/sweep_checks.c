@@ -19,7 +19,8 @@ struct sweep_holder sweep_holders[SWEEP_HOLDERS_MAX];
 static size_t holder_count;
 static enum sweep_way way;
 static bool out_of_memory, with_owners;
-static bool both_keys; /* of all holders of the scenario */
+static bool both_keys;                       /* of all holders of the scenario */
+static const char *rival_lock, *rival_lease; /* NULL = no rival waits */
 static const char *const keys[] = {HAMI_NODELOCK_KEY, OTHER_KEY};
 
 void sweep_checks_start(enum sweep_way given, bool memory, bool owners)
@@ -30,6 +31,7 @@ void sweep_checks_start(enum sweep_way given, bool memory, bool owners)
     out_of_memory = memory;
     with_owners = owners;
     both_keys = false;
+    rival_lock = rival_lease = NULL;
 }
 
 /* ---- the store ---- */
@@ -146,8 +148,22 @@ static void check_grant(struct sweep_holder *holder)
     }
 }
 
+static void rival_takes(void)
+{
+    if (rival_lock && is_free()) {
+        const char *lock = rival_lock;
+        rival_lock = NULL;
+        ck_assert_int_eq(hami_memory_put(scripted_store, SWEEP_NODE,
+                                         HAMI_NODELOCK_LEASE_KEY, rival_lease),
+                         0);
+        ck_assert_int_eq(
+            hami_memory_put(scripted_store, SWEEP_NODE, HAMI_NODELOCK_KEY, lock), 0);
+    }
+}
+
 void sweep_check_step(void)
 {
+    rival_takes();
     for (size_t i = 0; i < holder_count; i++) {
         struct sweep_holder *holder = &sweep_holders[i];
         if (holder->wait.ended && holder->wait.code == 0 && holder->fence == 0) {
@@ -226,6 +242,12 @@ void sweep_release(struct sweep_holder *holder)
     scripted_dispatch();
 }
 
+void sweep_let_rival_take(const char *lock, const char *lease)
+{
+    rival_lock = lock;
+    rival_lease = lease;
+}
+
 void sweep_bind_and_hand_off(struct sweep_holder *holder)
 {
     SWEEP_CHECK(bind_pod(holder) == 0, "a holder could not be bound under its lock");
@@ -287,7 +309,11 @@ bool sweep_released(struct sweep_holder *holder)
     SWEEP_CHECK(sweep_until(done_ended, holder, SWEEP_WAIT_MS + 1000),
                 "%s was told nothing by the deadline of its release", holder->name);
     int code = holder->done.code;
-    SWEEP_CHECK(code == 0 || (way == SWEEP_NODE_GONE && code == HAMI_E_NODE),
+    /* A store that refuses what it has applied can't be told from one that has lost it,
+     * once a rival's lock stands there. */
+    bool robbed = way == SWEEP_DOUBLED_REFUSED && rival_lease != NULL;
+    SWEEP_CHECK(code == 0 || (way == SWEEP_NODE_GONE && code == HAMI_E_NODE) ||
+                    (robbed && code == HAMI_E_LOST),
                 "the release of %s ended with %s", holder->name, hami_errname(code));
     return code == 0;
 }
@@ -362,6 +388,7 @@ static void check_next(void)
 
 void sweep_check_end(void)
 {
+    sweep_let_land();
     /* A node that was said to be gone is left alone: its record falls when somebody asks
      * for the lock, by the rules for owners whose process is gone. */
     if (way != SWEEP_NODE_GONE) {
@@ -369,8 +396,9 @@ void sweep_check_end(void)
         check_over("at the end");
     }
     sweep_disarm();
+    rival_lock = NULL;
     check_next();
-    sweep_let_land();
+    sweep_let_speak();
     (void)sweep_until(all_is_over, NULL, END_MS);
     check_over("after another pod");
     SWEEP_CHECK(is_free(), "the record \"%.200s\" is left",

@@ -91,11 +91,8 @@ static void check_lease(void)
 }
 
 /* Nobody wants the lock any more after so many calls. */
-static void leave_after(unsigned calls)
+static void leave(struct sweep_holder *a, unsigned calls)
 {
-    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
-    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
-
     sweep_serve_calls(calls);
     if (!a->wait.ended) {
         ck_assert_int_eq(hami_wait_abort(a->wait.wait), 0);
@@ -107,7 +104,25 @@ static void leave_after(unsigned calls)
         sweep_release(a);
         (void)sweep_released(a);
     }
+}
+
+static void leave_after(unsigned calls)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+
+    leave(a, calls);
     give_back(b);
+}
+
+static void leave_alone(void)
+{
+    leave(sweep_acquire("a", false, SWEEP_WAIT_MS), 2);
+}
+
+static void leave_alone_at_last(void)
+{
+    leave(sweep_acquire("a", false, SWEEP_WAIT_MS), 3);
 }
 
 static void leave_at_once(void)
@@ -231,6 +246,19 @@ static void take_over_by_revocation(void)
     }
 }
 
+/* Another replica writes its lock as soon as there is none. */
+static void release_to_a_rival(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+
+    if (sweep_granted(a)) {
+        sweep_let_rival_take(FOREIGN, DEAD_LEASE);
+        sweep_release(a);
+        (void)sweep_released(a);
+    }
+    give_back(sweep_acquire("b", false, SWEEP_WAIT_MS));
+}
+
 static void take_over_by_age(void)
 {
     put_foreign(NULL);
@@ -262,12 +290,19 @@ const struct sweep_scenario sweep_scenarios[] = {
     {"leave after three calls", true, true, leave_after_three_calls},
     {"leave without news", false, true, leave_after_two_calls},
     {"leave without owners", true, false, leave_after_one_call},
+    {"leave alone", true, true, leave_alone},
+    {"leave alone, later", true, true, leave_alone_at_last},
+    {"leave alone without news", false, true, leave_alone},
+    {"leave alone without news, later", false, true, leave_alone_at_last},
+    {"leave alone without owners", true, false, leave_alone},
     {"hand off", true, true, hand_off},
     {"hand off without news", false, true, hand_off},
     {"hand off to a dead plugin", true, true, hand_off_to_a_dead_plugin},
     {"release of a bound owner", true, true, release_of_a_bound_owner},
     {"take over, pod gone", true, true, take_over_from_a_pod_that_is_gone},
     {"take over by revocation", true, true, take_over_by_revocation},
+    {"release to a rival", true, true, release_to_a_rival},
+    {"release to a rival without news", false, true, release_to_a_rival},
     {"take over by age", true, false, take_over_by_age},
     {"adopt", true, true, adopt},
 };
