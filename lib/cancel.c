@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sticky, counted cancel flags. cancel.mutex guards the list of waits and is a leaf:
- * firing only marks nodes for dispatch, which then ends the waits under the node's own
- * mutex.
+ * Sticky, counted cancel flags. cancel.mutex guards the list of waits; under it only
+ * ready_mutex is taken: firing marks nodes for dispatch, which then ends the waits under
+ * the node's own mutex.
  */
 #include "cancel.h"
 

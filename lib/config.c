@@ -60,6 +60,12 @@ static int check_numbers(struct hami_nodelock_config *config, struct hami_error 
     return 0;
 }
 
+bool hami_internal_config_is_transport(const struct hami_transport *transport)
+{
+    /* The struct of 0.1 is the smallest that there is. */
+    return transport && transport->size >= sizeof(*transport) && transport->submit;
+}
+
 static int check_functions(const struct hami_nodelock_config *config,
                            struct hami_error *error)
 {
@@ -69,8 +75,7 @@ static int check_functions(const struct hami_nodelock_config *config,
                               (allocator->reallocate != NULL) +
                               (allocator->release != NULL);
 
-    if (!transport || transport->size < offsetof(struct hami_transport, abort) ||
-        !transport->submit || !transport->name ||
+    if (!hami_internal_config_is_transport(transport) || !transport->name ||
         (transport->watch && !transport->unwatch)) {
         return hami_internal_errors_set(
             error, HAMI_E_INVAL,

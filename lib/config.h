@@ -4,7 +4,7 @@
 #ifndef HAMI_LIB_CONFIG_H
 #define HAMI_LIB_CONFIG_H
 
-#include <hami/nodelock.h>
+#include <hami/transport.h>
 
 /*
  * Reads a caller's configuration of any age.
@@ -14,6 +14,9 @@
 int hami_internal_config_read(const struct hami_nodelock_config *config,
                               struct hami_nodelock_config *known,
                               struct hami_error *error);
+
+/* True if it has all members that there are, and the one that is required. */
+bool hami_internal_config_is_transport(const struct hami_transport *transport);
 
 /* True if waiting by the system's monotonic clock is waiting by the manager's. */
 bool hami_internal_config_has_system_clock(const struct hami_nodelock_config *config);

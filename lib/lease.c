@@ -90,11 +90,17 @@ static void unref(hami_lease *lease, bool last)
     }
 }
 
-/* The manager is freed: nobody can act on the store any more. */
+/* The manager is freed, or just being freed: nobody can act on the store any more, but
+ * its last dispatch may be looking at the node's leases. */
 static int consume_closed(hami_lease *lease, int code)
 {
     if (code == HAMI_E_CLOSED) {
-        unref(lease, --lease->references == 0);
+        struct hami_internal_node *node = lease->node;
+        (void)pthread_mutex_lock(&node->mutex);
+        list_remove(&lease->link);
+        bool last = --lease->references == 0;
+        (void)pthread_mutex_unlock(&node->mutex);
+        unref(lease, last);
     }
     return code;
 }

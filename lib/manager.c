@@ -268,6 +268,23 @@ static void end_waits(struct hami_nodelock *lock)
     hami_internal_memory_free(hami_internal_allocator(lock), nodes);
 }
 
+/* At most so long, by the system's clock: the manager's own may be another. In pieces,
+ * because with config.wakeup shutdown has to run the timers by itself. */
+static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(ns < 20 * NS_PER_MS ? ns : 20 * NS_PER_MS);
+    until.tv_sec += until.tv_nsec / (long)NS_PER_S;
+    until.tv_nsec %= (long)NS_PER_S;
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    if (atomic_load(&lock->work) != 0) {
+        (void)pthread_cond_timedwait(&lock->ready_condition, &lock->ready_mutex, &until);
+    }
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+}
+
 int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
 {
     if (!lock) {
@@ -292,19 +309,9 @@ int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
         if (now >= deadline_ns) {
             return HAMI_E_TIMEDOUT;
         }
-        /* In pieces: with config.wakeup this call has to run the timers by itself. */
         uint64_t next = hami_internal_dispatch_next(lock);
-        uint64_t piece = now + 20 * NS_PER_MS;
         next = next < deadline_ns ? next : deadline_ns;
-        next = next < piece ? next : piece;
-        struct timespec until = {.tv_sec = (time_t)(next / NS_PER_S),
-                                 .tv_nsec = (long)(next % NS_PER_S)};
-        (void)pthread_mutex_lock(&lock->ready_mutex);
-        if (atomic_load(&lock->work) != 0) {
-            (void)pthread_cond_timedwait(&lock->ready_condition, &lock->ready_mutex,
-                                         &until);
-        }
-        (void)pthread_mutex_unlock(&lock->ready_mutex);
+        wait_a_piece(lock, next > now ? next - now : 0);
     }
 }
 

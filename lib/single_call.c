@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "call.h"
+#include "config.h"
 #include "errors.h"
 #include "memory.h"
 #include "names.h"
@@ -162,12 +163,6 @@ static bool carry_out(struct hami_transport *transport,
     return await(single);
 }
 
-static bool is_transport(const struct hami_transport *transport)
-{
-    return transport && transport->size >= offsetof(struct hami_transport, abort) &&
-           transport->submit;
-}
-
 int hami_transport_call(struct hami_transport *transport, const char *node,
                         const struct hami_transport_edit *edits, size_t edit_count,
                         const char *version, uint64_t timeout_ms,
@@ -177,9 +172,10 @@ int hami_transport_call(struct hami_transport *transport, const char *node,
 {
     int code;
 
-    if (!is_transport(transport) || !hami_internal_names_is_subdomain(node) || !edits ||
-        edit_count == 0 || edit_count > EDITS_MAX || timeout_ms == 0 ||
-        timeout_ms > 600000 || (version && strlen(version) >= 64)) {
+    if (!hami_internal_config_is_transport(transport) ||
+        !hami_internal_names_is_subdomain(node) || !edits || edit_count == 0 ||
+        edit_count > EDITS_MAX || timeout_ms == 0 || timeout_ms > 600000 ||
+        (version && strlen(version) >= 64)) {
         return HAMI_E_INVAL;
     }
     struct single *single = make(node, edits, edit_count, timeout_ms);
@@ -217,7 +213,8 @@ int hami_transport_call_owner(struct hami_transport *transport, const char *node
 {
     int code;
 
-    if (!is_transport(transport) || !hami_internal_names_is_subdomain(node) || !owner ||
+    if (!hami_internal_config_is_transport(transport) ||
+        !hami_internal_names_is_subdomain(node) || !owner ||
         !hami_internal_names_is_label(owner->namespace_name) ||
         !hami_internal_names_is_subdomain(owner->name) ||
         (revocation && !hami_internal_names_is_uid(owner->uid)) || timeout_ms == 0 ||

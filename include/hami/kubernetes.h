@@ -198,7 +198,7 @@ struct hami_kubernetes_stats {
 /*
  * Reads the counts.
  * @ret      its size set; filled
- * Returns   0, or INVAL, ABI
+ * Returns   0, or INVAL, FORKED
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes

@@ -92,7 +92,7 @@ HAMI_PUBLIC int hami_memory_put_owner(hami_memory *memory, const struct hami_own
 /*
  * Binds an owner to a node as an API server does: refused unless it exists with owner.uid, is not
  * bound, not deleting, and has `version` (NULL = any).
- * Returns   0, or INVAL, NOTSUP, LOST (refused). Otherwise as hami_memory_put().
+ * Returns   0, or INVAL, NOTSUP, NOMEM, LOST (refused). Otherwise as hami_memory_put().
  * Since     0.1
  */
 HAMI_PUBLIC int hami_memory_bind_owner(hami_memory *memory, const struct hami_owner *owner,

@@ -489,7 +489,7 @@ struct hami_lease_view {
 /*
  * Describes a lease, among it what the take was judged by (owner_version, owner_revoked).
  * @ret      its size set; filled, texts borrowed until the lease is consumed
- * Returns   0, or INVAL (NULL), ABI (size larger than known and the tail is set), FORKED
+ * Returns   0, or INVAL (NULL), ABI (size larger than known and the tail is set), FORKED, CLOSED
  * Blocks    never
  * Threads   one thread at a time per lease
  * Callback  yes
@@ -515,7 +515,7 @@ HAMI_PUBLIC uint64_t hami_lease_fence(const hami_lease *lease);
  *           FORKED, CLOSED - counts as handed off
  *           LOST - the record was no longer ours; nothing was touched
  *           NODE - the node is gone, and the lock with it
- *           IN_DOUBT - not known by the deadline; being resolved
+ *           IN_DOUBT - not known by the deadline, or no memory to wait with; being resolved
  * Blocks    until deadline_ns
  * Threads   one thread at a time per lease
  * Callback  no (INVAL)
@@ -533,7 +533,7 @@ typedef void (*hami_done_fn)(void *data, int code, const struct hami_error *erro
 
 /*
  * Starts a release and returns; the callback tells the end.
- * @lease    consumed on 0
+ * @lease    consumed on 0 and on CLOSED
  * @callback NULL = nobody is told
  * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED (consumed, no callback), NOMEM (not
  *           consumed; never with callback NULL)
@@ -565,7 +565,7 @@ HAMI_PUBLIC int hami_lease_handoff(hami_lease *lease);
  *           FORKED, CLOSED
  *           LOST - no; it stays consumable
  *           NODE - the node is gone, and the lock with it
- *           IN_DOUBT - no answer by the deadline
+ *           IN_DOUBT - no answer by the deadline, or no memory to ask with
  * Blocks    until deadline_ns
  * Threads   one thread at a time per lease
  * Callback  no (INVAL)
@@ -605,7 +605,7 @@ HAMI_PUBLIC int hami_nodelock_observe(hami_nodelock *lock, const char *node,
  * finished, started, bound elsewhere, deleting while not bound, done with the grant's fence.
  * @owner    namespace_name and name; uid is ignored (facts.uid counts)
  * @facts    borrowed for the call
- * Returns   0, or INVAL, ABI, FORKED, CLOSED
+ * Returns   0, or INVAL, ABI, FORKED, CLOSED, NOMEM (some nodes may have been told)
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes
