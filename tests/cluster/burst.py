@@ -125,7 +125,7 @@ class Burst:
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
-                              lambda: _binder_is_ready(address), 30)
+                              lambda: binder_is_ready(address), 30)
         return f"http://{address}"
 
     def _start_node_side(self):
@@ -134,28 +134,14 @@ class Burst:
             suites.BUILD / "daemon/hamid", "node", f"--node={NODE}",
             f"--socket={agent_socket}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
-        self.group.wait_until("hamid-node", agent, lambda: _agent_is_ready(agent_socket), 30)
+        self.group.wait_until("hamid-node", agent, lambda: agent_is_ready(agent_socket), 30)
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
             f"--socket={agent_socket}", f"--allocate-ms={int(self.allocate_ms)}"])
 
     def _create(self, name, count):
-        """All pods at once; kube-scheduler sees them as fast as the server takes them."""
-        local = threading.local()
-
-        def create(index):
-            local.client = getattr(local, "client", None) or self.plane.client()
-            devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
-            local.client.need("POST", "/api/v1/namespaces/default/pods", manifests.pod(
-                f"{name}-{index:04d}", RESOURCE, {
-                    "hami.io/vgpu-node": NODE,
-                    "hami.io/vgpu-time": str(int(time.time())),
-                    "hami.io/vgpu-devices-to-allocate": devices,
-                    "hami.io/vgpu-devices-allocated": devices}))
-
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(create, range(count)))
+        create(self.plane, name, count)
         self.say(f"created {count} pods" if count > 1 else "created a first pod")
 
     def _wait(self, name, count):
@@ -248,6 +234,26 @@ def _when_patient(values, burst):
            f"{writers.counts}, refused {writers.refusals[:3]}")
 
 
+def create(plane, name, count, schedulers=("default-scheduler",)):
+    """All pods at once; kube-scheduler sees them as fast as the server takes them."""
+    local = threading.local()
+
+    def create_one(index):
+        local.client = getattr(local, "client", None) or plane.client()
+        devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
+        pod = manifests.pod(f"{name}-{index:04d}", RESOURCE, {
+            "hami.io/vgpu-node": NODE,
+            "hami.io/vgpu-time": str(int(time.time())),
+            "hami.io/vgpu-devices-to-allocate": devices,
+            "hami.io/vgpu-devices-allocated": devices})
+        pod["metadata"]["labels"] = {"burst": name}
+        pod["spec"]["schedulerName"] = schedulers[index % len(schedulers)]
+        local.client.need("POST", "/api/v1/namespaces/default/pods", pod)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(create_one, range(count)))
+
+
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
@@ -261,11 +267,11 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
-def _agent_is_ready(path):
+def agent_is_ready(path):
     return _answers(_UnixConnection(path), "/readyz")
 
 
-def _binder_is_ready(address):
+def binder_is_ready(address):
     return _answers(http.client.HTTPConnection(address, timeout=2), "/readyz")
 
 

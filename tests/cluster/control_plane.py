@@ -35,7 +35,7 @@ def find_programs(version):
 class ControlPlane:
     """One API server with its store and, when asked, its scheduler. A context manager."""
 
-    def __init__(self, version=DEFAULT_VERSION, folder=None):
+    def __init__(self, version=DEFAULT_VERSION, folder=None, server_flags=()):
         self.version = version.removeprefix("v")
         self.minor = int(self.version.split(".")[1])
         self.programs = find_programs(self.version)
@@ -44,16 +44,19 @@ class ControlPlane:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.group = processes.Group(self.folder)
         self.tokens = {user: secrets.token_hex(16) for user in manifests.USERS}
+        self.server_flags = server_flags
         self.port = 0
+        self.store = None
         self.certificates = None
         self.scheduler = None
+        self.probes = {}
 
     def __enter__(self):
         try:
             self.certificates = certificates.make(self.folder / "certificates")
             self._write_files()
-            store = self._start_store()
-            self._start_server(store)
+            self.store = self._start_store()
+            self._start_server(self.store)
             self._write_kubeconfigs()
             self._prepare()
         except BaseException:
@@ -75,9 +78,17 @@ class ControlPlane:
         return api.Client(self.port, self.certificates / "ca.crt", self.tokens[user],
                           f"cluster-test/{user}")
 
-    def start_scheduler(self, extenders):
-        """Starts kube-scheduler with these extenders and waits until it is healthy."""
-        self.with_ports(1, lambda ports: self._try_scheduler(extenders, ports[0]))
+    def start_scheduler(self, extenders, name="default-scheduler"):
+        """Starts kube-scheduler with these extenders and waits until it is healthy.
+
+        It serves pods of that schedulerName.
+        """
+        self.with_ports(1, lambda ports: self._try_scheduler(extenders, name, ports[0]))
+
+    def start_again(self, name):
+        """After a kill: etcd with its data, kube-apiserver on its port; waits for it."""
+        child = self.group.start_again(name)
+        self.group.wait_until(name, child, self.probes[name], 120)
 
     def close(self):
         self.group.close()
@@ -124,6 +135,7 @@ class ControlPlane:
             finally:
                 connection.close()
 
+        self.probes["etcd"] = is_ready
         self.group.wait_until("etcd", child, is_ready, 60)
         return url
 
@@ -147,10 +159,11 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount",
             f"--cert-dir={self.folder / 'apiserver'}",
             f"--audit-policy-file={self.folder / 'audit-policy.json'}",
-            f"--audit-log-path={self.audit_log}", "--audit-log-maxsize=10000"])
+            f"--audit-log-path={self.audit_log}", "--audit-log-maxsize=10000",
+            *self.server_flags])
         self.port = port
-        client = self.client()
-        self.group.wait_until("kube-apiserver", child, client.is_ready, 120)
+        self.probes["kube-apiserver"] = self.client().is_ready
+        self.group.wait_until("kube-apiserver", child, self.probes["kube-apiserver"], 120)
 
     def _write_kubeconfigs(self):
         for user, token in self.tokens.items():
@@ -159,14 +172,18 @@ class ControlPlane:
             "client-certificate": str(self.certificates / "admin.crt"),
             "client-key": str(self.certificates / "admin.key")})
 
-    def _write_kubeconfig(self, name, user):
+    def write_kubeconfig(self, name, user, port):
+        """One for that user by another way to the server, such as a proxy's port."""
+        self._write_kubeconfig(name, {"token": self.tokens[user]}, port)
+
+    def _write_kubeconfig(self, name, user, port=None):
         # JSON is YAML: both our reader and client-go take it.
         path = self.kubeconfig(name)
         path.touch(mode=0o600)
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {
-                "server": f"https://127.0.0.1:{self.port}",
+                "server": f"https://127.0.0.1:{port or self.port}",
                 "certificate-authority": str(self.certificates / "ca.crt")}}],
             "users": [{"name": name, "user": user}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
@@ -183,16 +200,18 @@ class ControlPlane:
                 raise processes.Failed("namespace default did not appear within 30 s")
             time.sleep(0.05)
 
-    def _try_scheduler(self, extenders, port):
+    def _try_scheduler(self, extenders, name, port):
         group_version = "v1" if self.minor >= 25 else "v1beta3"
-        path = self.folder / "kube-scheduler.json"
+        program = "kube-scheduler" if name == "default-scheduler" else f"kube-scheduler-{name}"
+        path = self.folder / f"{program}.json"
         path.write_text(json.dumps({
             "apiVersion": f"kubescheduler.config.k8s.io/{group_version}",
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler"))},
             "leaderElection": {"leaderElect": False},
+            "profiles": [{"schedulerName": name}],
             "extenders": extenders}, indent=2))
-        self.scheduler = self.group.start("kube-scheduler", [
+        self.scheduler = self.group.start(program, [
             self.programs["kube-scheduler"], f"--config={path}", "--bind-address=127.0.0.1",
             f"--secure-port={port}", f"--cert-dir={self.folder / 'scheduler'}", "--v=2"])
         # It makes a certificate for itself; only its health is asked here.
@@ -211,4 +230,4 @@ class ControlPlane:
             finally:
                 connection.close()
 
-        self.group.wait_until("kube-scheduler", self.scheduler, is_ready, 60)
+        self.group.wait_until(program, self.scheduler, is_ready, 60)

@@ -31,8 +31,10 @@ class Group:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.children = []
+        self.commands = {}
 
     def start(self, name, arguments, environment=None):
+        self.commands[name] = (arguments, environment)
         log = open(self.folder / f"{name}.log", "ab")
         child = subprocess.Popen(
             [str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=log,
@@ -72,7 +74,28 @@ class Group:
             child.kill()
             child.wait()
 
+    def find(self, name):
+        """The running child of that name."""
+        for known, child in self.children:
+            if known == name:
+                return child
+        raise Failed(f"{name} was not started")
+
+    def kill(self, name):
+        """As the kernel does when memory is short: without a last word."""
+        child = self.find(name)
+        self.children = [pair for pair in self.children if pair[1] is not child]
+        child.kill()
+        child.wait()
+
+    def start_again(self, name):
+        """With the words of its last start."""
+        return self.start(name, *self.commands[name])
+
     def close(self):
+        for _, child in self.children:
+            # One that was stopped could not hear that it is to end.
+            child.send_signal(signal.SIGCONT)
         while self.children:
             self.stop(self.children[-1][1])
 
