@@ -140,7 +140,7 @@ static void asked_to_stop(int number)
 }
 
 static void run(const struct kubelet_options *options, struct requests *requests,
-                struct kubelet_node **nodes)
+                struct kubelet_status *status, struct kubelet_node **nodes)
 {
     while (!stop) {
         int64_t now = duration_now_ms();
@@ -150,11 +150,14 @@ static void run(const struct kubelet_options *options, struct requests *requests
             int64_t due = kubelet_node_turn(nodes[i], now);
             next = due < next ? due : next;
         }
+        int64_t again = kubelet_status_turn(status, now);
+        next = again < next ? again : next;
         requests_turn(requests, next > now ? (int)(next - now) : 0);
     }
 }
 
-static int start(const struct kubelet_options *options, struct requests *requests)
+static int start(const struct kubelet_options *options, struct requests *requests,
+                 struct kubelet_status *status)
 {
     struct kubelet_node **nodes =
         calloc(options->node_count, sizeof(struct kubelet_node *));
@@ -162,11 +165,11 @@ static int start(const struct kubelet_options *options, struct requests *request
     unsigned failed = 0;
     bool is_good = nodes != NULL;
     for (size_t i = 0; is_good && i < options->node_count; i++) {
-        nodes[i] = kubelet_node_new(options, requests, i);
+        nodes[i] = kubelet_node_new(options, requests, status, i);
         is_good = nodes[i] != NULL;
     }
     if (is_good) {
-        run(options, requests, nodes);
+        run(options, requests, status, nodes);
     }
     for (size_t i = 0; nodes != NULL && i < options->node_count; i++) {
         if (nodes[i] != NULL) {
@@ -198,10 +201,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "standin-kubelet: %s\n", config.problem);
     } else {
         struct requests *requests = requests_new(&config, "standin-kubelet/0.1");
+        struct kubelet_status *writes =
+            requests != NULL ? kubelet_status_new(requests) : NULL;
+        if (writes != NULL) {
+            status = start(&options, requests, writes);
+        }
         if (requests != NULL) {
-            status = start(&options, requests);
             requests_free(requests);
         }
+        kubelet_status_free(writes);
     }
     kubeconfig_free(&config);
     curl_global_cleanup();

@@ -31,6 +31,7 @@ struct pod {
 struct kubelet_node {
     const struct kubelet_options *options;
     struct requests *requests;
+    struct kubelet_status *status;
     const char *name;
     const char *socket;
     char url[400]; /* of its pods */
@@ -86,7 +87,7 @@ static void set_running(struct pod *pod)
     pod->state = POD_SETTLED;
     pod_path(pod, "/status", path, sizeof(path));
     say(pod->node, pod, "running", "");
-    kubelet_status_write(pod->node->requests, path, kubelet_running_patch(pod->object));
+    kubelet_status_write(pod->node->status, path, kubelet_running_patch(pod->object));
 }
 
 static void set_failed(struct pod *pod, const char *why)
@@ -96,8 +97,7 @@ static void set_failed(struct pod *pod, const char *why)
     pod->node->failed++;
     pod_path(pod, "/status", path, sizeof(path));
     say(pod->node, pod, "failed", why);
-    kubelet_status_write(pod->node->requests, path,
-                         kubelet_failed_patch(pod->object, why));
+    kubelet_status_write(pod->node->status, path, kubelet_failed_patch(pod->object, why));
 }
 
 /* A pod whose end was asked for goes for good once nothing of it runs. */
@@ -426,7 +426,7 @@ static void heartbeat(struct kubelet_node *node, int64_t now_ms)
     char path[320];
     node->heartbeat_due_ms = now_ms + node->options->heartbeat_ms;
     snprintf(path, sizeof(path), "/api/v1/nodes/%s/status", node->name);
-    kubelet_status_write(node->requests, path, kubelet_heartbeat_patch());
+    kubelet_status_write(node->status, path, kubelet_heartbeat_patch());
 }
 
 int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms)
@@ -463,7 +463,8 @@ int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms)
 }
 
 struct kubelet_node *kubelet_node_new(const struct kubelet_options *options,
-                                      struct requests *requests, size_t index)
+                                      struct requests *requests,
+                                      struct kubelet_status *status, size_t index)
 {
     struct kubelet_node *node = calloc(1, sizeof(*node));
     if (node == NULL) {
@@ -471,6 +472,7 @@ struct kubelet_node *kubelet_node_new(const struct kubelet_options *options,
     }
     node->options = options;
     node->requests = requests;
+    node->status = status;
     node->name = options->nodes[index];
     node->socket = options->sockets[index];
     snprintf(node->url, sizeof(node->url),

@@ -12,6 +12,7 @@
 #ifndef STANDIN_KUBELET_NODE_H
 #define STANDIN_KUBELET_NODE_H
 
+#include "kubelet_status.h"
 #include "requests.h"
 
 #include <stddef.h>
@@ -36,9 +37,10 @@ struct kubelet_options {
 
 struct kubelet_node;
 
-/* OPTIONS and REQUESTS are borrowed. NULL: out of memory. */
+/* OPTIONS, REQUESTS and STATUS are borrowed. NULL: out of memory. */
 struct kubelet_node *kubelet_node_new(const struct kubelet_options *options,
-                                      struct requests *requests, size_t index);
+                                      struct requests *requests,
+                                      struct kubelet_status *status, size_t index);
 /* Whatever is due. Returns when to be called again at the latest. */
 int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms);
 /* Pods admitted and pods failed so far. */
