@@ -188,16 +188,36 @@ static int poll_ms(const hami_kubernetes *client)
     return ms < POLL_MS_MAX ? (int)ms : POLL_MS_MAX;
 }
 
-static void turn(hami_kubernetes *client)
+/* True if the thread may sleep, as far as libcurl is concerned.
+ *
+ * libcurl (7.88 was seen to) forgets that a transfer has something to read if that came
+ * with another transfer's bytes in a round that began with a timer of the first one due:
+ * the timer that is to wake it goes together with the one that was due, and it stands
+ * still until its next one, seconds later. Only a round that begins with no timer due
+ * forgets nothing.
+ */
+static bool transfer_all(hami_kubernetes *client)
 {
+    long due_ms = -1;
     int running;
+
+    (void)curl_multi_timeout(client->multi, &due_ms);
+    (void)curl_multi_perform(client->multi, &running);
+    return due_ms != 0;
+}
+
+/* True if the thread may sleep unless something has come in. */
+static bool turn(hami_kubernetes *client)
+{
+    bool is_quiet;
 
     take_inbox(client);
     end_cancelled(client);
     do_due(client);
     hami_internal_http_request_pump(client);
-    (void)curl_multi_perform(client->multi, &running);
+    is_quiet = transfer_all(client);
     tell_done(client);
+    return is_quiet;
 }
 
 /* Nothing comes in any more: what is left ends with CLOSED. Callbacks may still try to
@@ -225,8 +245,9 @@ static void *run(void *data)
     bool is_closing = false;
 
     while (!is_closing) {
-        turn(client);
-        if (may_sleep(client, &is_closing)) {
+        bool is_quiet = turn(client);
+
+        if (may_sleep(client, &is_closing) && is_quiet) {
             (void)curl_multi_poll(client->multi, NULL, 0, poll_ms(client), NULL);
         }
     }
