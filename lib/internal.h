@@ -119,6 +119,8 @@ struct hami_internal_grant {
     size_t slot_count;
     struct hami_owner owner; /* texts behind the struct */
     uint64_t fence, attempt;
+    enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
+                                             there was none, or it was ours to pass on */
     char *value, *lease; /* lock value and lease text as written; behind the struct */
     size_t lease_size;
     struct hami_internal_facts

@@ -48,19 +48,31 @@ static void end_replaced(struct hami_internal_node *node, struct hami_internal_s
         return;
     }
     slot->hand_overs = 0;
-    if (slot->known && slot->record.kind != HAMI_LOCK_FREE &&
-        slot->reason != REASON_OWN) {
-        hami_internal_count(&counters->takeovers);
-        hami_internal_after_log(after, HAMI_LOG_WARNING,
-                                "Lock \"%.200s\" on node %s was taken over: %s",
-                                slot->pair.lock, node->name,
-                                hami_internal_protocol_reason_text(slot->reason));
-    }
     if (old && old->shares > 0) {
         /* One share was handed off, and others are held: they have to be told. */
         hami_internal_node_lose_grant(node, old, HAMI_E_LOST, after);
     } else if (old) {
         hami_internal_node_end_grant(node, old, 0, after);
+    }
+}
+
+/* By now a read may have put the new record in the old one's place. */
+static void tell_takeover(struct hami_internal_node *node,
+                          const struct hami_internal_grant *grant,
+                          struct hami_internal_after *after)
+{
+    const struct hami_internal_slot *slot = grant->slots[0];
+    bool seen =
+        slot->known && slot->pair.lock && strcmp(slot->pair.lock, grant->value) != 0;
+
+    if (grant->takes_from != REASON_NONE) {
+        hami_internal_count(&node->lock->counters.takeovers);
+        hami_internal_after_log(
+            after, HAMI_LOG_WARNING,
+            "Lock \"%.200s\" on node %s was taken over for pod %s/%s: %s",
+            seen ? slot->pair.lock : "(of another owner)", node->name,
+            grant->owner.namespace_name, grant->owner.name,
+            hami_internal_protocol_reason_text(grant->takes_from));
     }
 }
 
@@ -70,6 +82,7 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    const struct hami_internal_answer *answer,
                                    struct hami_internal_after *after)
 {
+    tell_takeover(node, grant, after);
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
         end_replaced(node, slot, after);

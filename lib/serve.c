@@ -174,6 +174,13 @@ static void end_stalled(struct hami_internal_round *round, struct hami_wait *wai
         hami_internal_protocol_reason_text(slot->reason));
 }
 
+/* The lock that stands there is another owner's, and not being released by us. */
+static bool takes_over(const struct hami_internal_slot *slot)
+{
+    return slot->record.kind != HAMI_LOCK_FREE && slot->reason != REASON_OWN &&
+           !(slot->grant && slot->grant->state == GRANT_RELEASING);
+}
+
 static enum hami_internal_look start_take(struct hami_internal_round *round,
                                           struct hami_wait *wait,
                                           struct hami_internal_slot *const *slots)
@@ -210,10 +217,14 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
                                             .attempt = grant->attempt,
                                             .hold_ms = lock->config.hold_limit_ms};
     hami_internal_record_lease(grant->lease, grant->lease_size, &text);
+    grant->takes_from = REASON_NONE;
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_record_key *names =
             &slots[i]->key->records[slots[i]->permit];
         grant->slots[i] = slots[i];
+        if (takes_over(slots[i])) {
+            grant->takes_from = slots[i]->reason;
+        }
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
                                grant->value);
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,

@@ -276,6 +276,7 @@ int hami_internal_http_request_start(hami_kubernetes *handle_of_client,
     request->writer = WRITER_OURS;
     request->who = client->world->replicas[client->replica].who;
     fill(request, asked);
+    request->writes_node = request->verb == VERB_PATCH_NODE;
     request->acquire = meant(client, request);
     handle->request = request;
     if (ret) {

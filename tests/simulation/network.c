@@ -229,8 +229,7 @@ void request_send(struct request *request, uint64_t deadline_ns)
     uint64_t there = world_now(world) + hop(world);
 
     world->result.requests++;
-    if (request->acquire &&
-        (request->verb == VERB_EDIT_NODE || request->verb == VERB_PATCH_NODE)) {
+    if (request->acquire && request->writes_node) {
         request->acquire->sent_ns = world_now(world);
     }
     if (request->replica >= 0) {

@@ -49,6 +49,7 @@ struct request {
         bool untested; /* a broken transport's */
     } edits[REQUEST_EDITS_MAX];
     size_t edit_count;
+    bool writes_node;
     struct acquire *acquire; /* whom its faults touch; NULL = nobody */
     /* the answer */
     bool answered, told, resent;

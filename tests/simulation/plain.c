@@ -198,6 +198,7 @@ static int submit(struct hami_transport *transport, hami_call *call)
         (void)snprintf(request->version, sizeof(request->version), "%s",
                        hami_call_version(call));
     }
+    request->writes_node = hami_call_is_write(call);
     request->acquire = meant(plain, hami_call_node(call), name);
     request_send(request, hami_call_deadline(call));
     return 0;

@@ -127,6 +127,26 @@ START_TEST(a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release)
 }
 END_TEST
 
+START_TEST(a_take_over_whose_answer_was_lost_is_told_with_its_proof)
+{
+    static struct scripted_wait wait;
+
+    scripted_pod_gone("c");
+    lock_for("c", "7");
+    scripted_acquire(&wait, "n1", "b", 60000);
+    scripted_set_manual(true);
+    scripted_advance(1000);
+    scripted_answer(scripted_call(SCRIPTED_INSPECT));
+    scripted_answer_code(scripted_call(SCRIPTED_WRITE), 1, HAMI_E_IN_DOUBT);
+    scripted_answer(scripted_call(SCRIPTED_READ));
+    scripted_dispatch();
+    ck_assert_int_eq(wait.code, 0);
+    ck_assert_uint_eq(scripted_stats().takeovers, 1);
+    ck_assert_ptr_nonnull(strstr(scripted_last_log, "its pod is gone"));
+    ck_assert_int_eq(hami_lease_handoff(wait.lease), 0);
+}
+END_TEST
+
 START_TEST(freeing_a_manager_ends_a_release_and_a_check_that_are_under_way)
 {
     static struct scripted_wait a, b;
@@ -158,6 +178,7 @@ int main(void)
                    a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost);
     tcase_add_test(tcase,
                    a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release);
+    tcase_add_test(tcase, a_take_over_whose_answer_was_lost_is_told_with_its_proof);
     tcase_add_test(tcase,
                    freeing_a_manager_ends_a_release_and_a_check_that_are_under_way);
     suite_add_tcase(suite, tcase);
