@@ -217,7 +217,7 @@ static void granted(struct acquire *acquire)
     world->result.grants++;
     checker_granted(world, acquire);
     step_out(acquire);
-    if (!fault_happens(world, FAULT_LATE_BINDING, 10)) {
+    if (!fault_happens(world, FAULT_LATE_BINDING)) {
         binding_start(acquire);
         return;
     }

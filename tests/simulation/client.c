@@ -116,7 +116,7 @@ static char *body_of(const struct request *request)
     return text;
 }
 
-static int code_of(const struct request *request, bool is_write)
+static int code_of(const struct request *request)
 {
     switch (request->outcome) {
     case OUTCOME_ANSWER:
@@ -124,10 +124,8 @@ static int code_of(const struct request *request, bool is_write)
     case OUTCOME_NOT_SENT:
         return HAMI_E_TRANSPORT;
     default:
-        break;
+        return HAMI_E_IN_DOUBT;
     }
-    bool broken = request->world->plan.broken == BROKEN_DOUBT && is_write;
-    return broken ? HAMI_E_TRANSPORT : HAMI_E_IN_DOUBT;
 }
 
 static void answered(struct request *request)
@@ -137,7 +135,7 @@ static void answered(struct request *request)
     char *body = body_of(request);
 
     unlink_handle(handle);
-    answer.code = code_of(request, handle->is_write);
+    answer.code = code_of(request);
     answer.status = request->outcome == OUTCOME_ANSWER ? request->status : 0;
     answer.body = body;
     answer.body_length = strlen(body);

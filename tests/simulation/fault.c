@@ -31,11 +31,11 @@ enum fault fault_find(const char *name)
     return kind;
 }
 
-bool fault_happens(struct world *world, enum fault kind, uint64_t tenths)
+bool fault_happens(struct world *world, enum fault kind)
 {
     /* Drawn in any case, so that a kind that is left out leaves the others as they are.
      */
-    uint64_t odds = kinds[kind].odds * world->plan.fault_percent / 100 * tenths / 10;
+    uint64_t odds = kinds[kind].odds * world->plan.fault_percent / 100;
     bool drawn = engine_chance(&world->engine, RANDOM_FAULTS, odds);
 
     return drawn && !world->calm && (world->plan.faults >> kind & 1);

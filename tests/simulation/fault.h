@@ -15,28 +15,30 @@ struct world;
 struct acquire;
 struct node;
 
-/* name, odds in millionths: of one request (first part), or of one tick of 100 ms */
+/* name, odds in millionths, of what is said behind: a request unless said otherwise */
 #define FAULTS(X)                                                                        \
     X(DELAY, "delay", 16000)              /* answered late, up to seconds */             \
     X(DROP_REQUEST, "drop-request", 9000) /* lost before it was applied */               \
     X(DROP_ANSWER, "drop-answer", 9000)   /* applied, and the answer lost */             \
-    X(DUPLICATE, "duplicate", 9000)       /* applied twice, second copy later */         \
-    X(REORDER, "reorder", 9000)           /* lands after all that was sent next */       \
+    X(DUPLICATE, "duplicate", 9000)       /* applied twice, the second copy later */     \
+    X(REORDER, "reorder", 9000)           /* lands after what was sent next */           \
     X(THROTTLE, "429", 8000)              /* refused for too many requests */            \
     X(ERROR, "5xx", 6000)                 /* an error that may or may not be one */      \
     X(LATE_BINDING, "late-binding",                                                      \
-      9000)                              /* the binder's thread stops before it sends */ \
-    X(POD_DELETED, "pod-deleted", 14000) /* of a pod, at a moment of its life */         \
-    X(POD_RECREATED, "pod-recreated", 14000)                                             \
-    X(CRASH, "crash", 900)       /* a replica dies and another takes its place */        \
-    X(PAUSE, "pause", 2000)      /* a replica stands still */                            \
-    X(CLOCK, "clock-jump", 2500) /* of a replica's wall clock */                         \
-    X(WATCH_CUT, "watch-cut", 4000)                                                      \
-    X(STALE_LIST, "stale-list", 2500) /* a list that is old when it arrives */           \
-    X(GONE, "410", 2500)              /* a version is too old to watch from */           \
-    X(PARTITION, "partition", 1200)   /* a replica and the server can't reach */         \
-    X(NODE_RECREATED, "node-recreated", 700)                                             \
-    X(KUBELET, "kubelet-restart", 1500) /* of a node's kubelet or plugin */
+      25000) /* a grant: its thread stops before the Binding */                          \
+    X(POD_DELETED, "pod-deleted", 30000) /* a pod, at some moment of its life */         \
+    X(POD_RECREATED, "pod-recreated",                                                    \
+      30000)                            /* likewise, and made anew under its name */     \
+    X(CRASH, "crash", 900)              /* a tick of 100 ms of a replica */              \
+    X(PAUSE, "pause", 2000)             /* likewise: it stands still */                  \
+    X(CLOCK, "clock-jump", 2500)        /* likewise: of its wall clock */                \
+    X(WATCH_CUT, "watch-cut", 4000)     /* likewise */                                   \
+    X(STALE_LIST, "stale-list", 400000) /* a list: it is old when it arrives */          \
+    X(GONE, "410", 400000) /* a watch that goes on: its version is too old */            \
+    X(PARTITION, "partition",                                                            \
+      1200) /* a tick of a replica: it can not reach the server */                       \
+    X(NODE_RECREATED, "node-recreated", 40000) /* a burst of pods of a node */           \
+    X(KUBELET, "kubelet-restart", 25000) /* an Allocate: before its answer is stored */
 
 enum fault {
 #define FAULT_ENTRY(name, text, odds) FAULT_##name,
@@ -51,8 +53,8 @@ const char *fault_name(enum fault kind);
 /* The kind of that name; FAULT_COUNT if there is none. */
 enum fault fault_find(const char *name);
 
-/* True if this kind happens now. `tenths` scales its odds: 10 = as they are. */
-bool fault_happens(struct world *world, enum fault kind, uint64_t tenths);
+/* True if this kind happens now. */
+bool fault_happens(struct world *world, enum fault kind);
 
 /* One fault was injected, which touches these. Each may be NULL. */
 void fault_touch(struct world *world, enum fault kind, struct acquire *acquire);

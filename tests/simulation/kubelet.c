@@ -171,7 +171,7 @@ void kubelet_allocated(struct kubelet *kubelet, bool good)
                kubelet->caller->uid, kubelet->node->name, good ? "served" : "refused");
     kubelet->busy = false;
     bool restart = kubelet->node->style == PLUGIN_OURS && good &&
-                   fault_happens(world, FAULT_KUBELET, 10);
+                   fault_happens(world, FAULT_KUBELET);
     if (restart) {
         /* It dies before it has stored the answer, and asks again when it is back. */
         fault_injected(world, FAULT_KUBELET);

@@ -23,7 +23,7 @@ static const char help[] =
     "--faults scales the odds of all faults (100 = as they are, 0 = none).\n";
 
 static const char *const broken_names[BROKEN_COUNT] = {
-    "nothing", "lease-test", "lock-test", "revocation", "binding", "release", "doubt"};
+    "nothing", "lease-test", "lock-test", "revocation", "binding", "release", "plugin"};
 
 struct asked {
     struct options options;

@@ -159,7 +159,7 @@ static uint64_t hop(struct world *world)
 
 static bool hit(struct request *request, enum fault kind)
 {
-    if (!fault_happens(request->world, kind, 10)) {
+    if (!fault_happens(request->world, kind)) {
         return false;
     }
     fault_injected(request->world, kind);

@@ -103,8 +103,7 @@ static bool is_over(const struct operation *operation)
 
 static int code_of(const struct request *request, bool is_write)
 {
-    bool broken = request->world->plan.broken == BROKEN_DOUBT;
-    int doubt = is_write && !broken ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT;
+    int doubt = is_write ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT;
 
     if (request->outcome == OUTCOME_NOT_SENT) {
         return HAMI_E_TRANSPORT;

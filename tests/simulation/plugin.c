@@ -124,6 +124,9 @@ static void remove_ours(struct kubelet *kubelet)
     } else {
         request_edit(request, HAMI_EDIT_TEST, KEY_LEASE, lease, NULL);
     }
+    for (size_t i = 0; i < request->edit_count; i++) {
+        request->edits[i].untested = kubelet->world->plan.broken == BROKEN_PLUGIN;
+    }
     send(kubelet, request);
 }
 

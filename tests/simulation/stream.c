@@ -129,7 +129,7 @@ static void open_due(struct world *world, void *subject, uint64_t version)
         sweep(world);
         return;
     }
-    bool gone = fault_happens(world, FAULT_GONE, 80);
+    bool gone = fault_happens(world, FAULT_GONE);
     uint64_t first =
         world->history_end > HISTORY_SIZE ? world->history_end - HISTORY_SIZE : 0;
     if (gone || (first > 0 && world->history[first % HISTORY_SIZE].version > version)) {
@@ -200,7 +200,7 @@ struct stream *stream_open(struct world *world, int replica, bool pods, uint64_t
     }
     stream->listing = true;
     take_list(stream);
-    if (fault_happens(world, FAULT_STALE_LIST, 1000)) {
+    if (fault_happens(world, FAULT_STALE_LIST)) {
         fault_injected(world, FAULT_STALE_LIST);
         fault_touch_replica(world, FAULT_STALE_LIST, replica);
         stream->last_ns = world_now(world) + engine_span(&world->engine, RANDOM_FAULTS,

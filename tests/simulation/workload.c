@@ -122,8 +122,8 @@ static void delete_pod(struct world *world, void *subject, uint64_t argument)
 
 static void doom(struct world *world, struct pod *pod)
 {
-    bool deleted = fault_happens(world, FAULT_POD_DELETED, 10);
-    bool again = fault_happens(world, FAULT_POD_RECREATED, 10);
+    bool deleted = fault_happens(world, FAULT_POD_DELETED);
+    bool again = fault_happens(world, FAULT_POD_RECREATED);
 
     if (deleted || again) {
         uint64_t at = world_now(world) +
@@ -210,7 +210,7 @@ static void burst(struct world *world, struct node *node)
         make_pod(world, pod);
         doom(world, pod);
     }
-    if (fault_happens(world, FAULT_NODE_RECREATED, 10)) {
+    if (fault_happens(world, FAULT_NODE_RECREATED)) {
         engine_add(&world->engine,
                    world_now(world) +
                        engine_span(&world->engine, RANDOM_FAULTS, 1 * MS, 6 * SECOND),
@@ -254,14 +254,14 @@ static void trouble(struct world *world, struct replica *replica)
     struct engine *engine = &world->engine;
     uint64_t now = world_now(world);
 
-    if (fault_happens(world, FAULT_PAUSE, 10)) {
+    if (fault_happens(world, FAULT_PAUSE)) {
         fault_injected(world, FAULT_PAUSE);
         fault_touch_replica(world, FAULT_PAUSE, replica->index);
         replica->paused_until_ns =
             now + engine_span(engine, RANDOM_FAULTS, 200 * MS, 25 * SECOND);
         trace_line(world, NULL, "%s stands still", replica->who);
     }
-    if (fault_happens(world, FAULT_PARTITION, 10)) {
+    if (fault_happens(world, FAULT_PARTITION)) {
         fault_injected(world, FAULT_PARTITION);
         fault_touch_replica(world, FAULT_PARTITION, replica->index);
         replica->partitioned_until_ns =
@@ -269,18 +269,18 @@ static void trouble(struct world *world, struct replica *replica)
         stream_cut(world, replica->index);
         trace_line(world, NULL, "%s is cut off", replica->who);
     }
-    if (fault_happens(world, FAULT_CLOCK, 10)) {
+    if (fault_happens(world, FAULT_CLOCK)) {
         fault_injected(world, FAULT_CLOCK);
         fault_touch_replica(world, FAULT_CLOCK, replica->index);
         replica->clock_offset_s =
             (int64_t)engine_below(engine, RANDOM_FAULTS, 7200) - 3600;
     }
-    if (fault_happens(world, FAULT_WATCH_CUT, 10)) {
+    if (fault_happens(world, FAULT_WATCH_CUT)) {
         fault_injected(world, FAULT_WATCH_CUT);
         fault_touch_replica(world, FAULT_WATCH_CUT, replica->index);
         stream_cut(world, replica->index);
     }
-    if (fault_happens(world, FAULT_CRASH, 10)) {
+    if (fault_happens(world, FAULT_CRASH)) {
         crash(world, replica);
     }
 }

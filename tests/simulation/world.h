@@ -35,7 +35,7 @@ enum broken {
     BROKEN_REVOCATION, /* the transport says "revoked" and writes nothing */
     BROKEN_BINDING,    /* Bindings carry no version */
     BROKEN_RELEASE,    /* the binder releases an unanswered Binding by itself */
-    BROKEN_DOUBT,      /* the transport takes a missing answer for "not applied" */
+    BROKEN_PLUGIN,     /* our plugin removes whatever lock there is */
     BROKEN_COUNT
 };
 
