@@ -40,17 +40,6 @@ static bool copy_member(json_t *to, const json_t *from, const char *key)
     return value == NULL || json_object_set(to, key, value) == 0;
 }
 
-static bool is_mirrored(const struct hami_internal_lease *owner, const char *key)
-{
-    for (size_t i = 0; i < owner->key_count; i++) {
-        if (strcmp(key, owner->keys[i].lock) == 0 ||
-            strcmp(key, owner->keys[i].lease) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A Node's annotations can be long, and most are others'. */
 static json_t *mirrored_annotations(const struct hami_internal_lease *owner,
                                     const json_t *metadata)
@@ -60,7 +49,8 @@ static json_t *mirrored_annotations(const struct hami_internal_lease *owner,
     json_t *value;
     json_object_foreach(json_object_get(metadata, "annotations"), key, value)
     {
-        if (is_mirrored(owner, key) && json_object_set(kept, key, value) < 0) {
+        if (hami_internal_lease_is_mirrored(owner, key) &&
+            json_object_set(kept, key, value) < 0) {
             json_decref(kept);
             return NULL;
         }

@@ -71,6 +71,12 @@ struct hami_internal_lease_operation {
     unsigned rounds;
 };
 
+static inline struct hami_internal_lease *
+hami_internal_lease_owner_of(const struct hami_internal_lease_operation *operation)
+{
+    return (struct hami_internal_lease *)operation->base.owner;
+}
+
 /* ---- lease_object.c: what was last seen ---- */
 
 /* Keep what is needed of an object, unless a newer one is known. */
@@ -130,6 +136,10 @@ int hami_internal_lease_patch(const json_t *lease, const char *node, const char 
 json_t *hami_internal_lease_view(const struct hami_internal_lease *owner,
                                  const json_t *node, const json_t *lease);
 
+/* True if this is the lock key or the lease key of a mirrored lock. */
+bool hami_internal_lease_is_mirrored(const struct hami_internal_lease *owner,
+                                     const char *key);
+
 /* The version of the two: the later one. Borrowed from them. */
 const char *hami_internal_lease_version(const struct hami_internal_lease *owner,
                                         const json_t *node, const json_t *lease);
@@ -180,6 +190,10 @@ void hami_internal_lease_finish(struct hami_internal_lease_operation *operation,
 /* Ends a call without; IN_DOUBT where part of it was written. */
 void hami_internal_lease_fail(struct hami_internal_lease_operation *operation, int code,
                               const struct hami_kubernetes_answer *answer);
+
+/* Sends a GET of the call's Node. Returns as hami_internal_annotation_send(). */
+int hami_internal_lease_read_node(struct hami_internal_lease_operation *operation,
+                                  hami_internal_annotation_step_fn step);
 
 /* Forget what was read: it is to be read again. */
 void hami_internal_lease_drop_reads(struct hami_internal_lease_operation *operation);

@@ -11,12 +11,6 @@
 
 #include "object.h"
 
-static struct hami_internal_lease *
-owner_of(const struct hami_internal_lease_operation *operation)
-{
-    return (struct hami_internal_lease *)operation->base.owner;
-}
-
 static void created(struct hami_internal_annotation_operation *base,
                     const struct hami_kubernetes_answer *answer)
 {
@@ -28,7 +22,8 @@ static void created(struct hami_internal_annotation_operation *base,
         json_decref(operation->lease);
         operation->lease = lease;
         operation->lease_fresh = true;
-        hami_internal_lease_learn(owner_of(operation), hami_call_node(base->call), lease);
+        hami_internal_lease_learn(hami_internal_lease_owner_of(operation),
+                                  hami_call_node(base->call), lease);
         hami_internal_lease_go_on(operation, answer);
     } else if (code == HAMI_E_HELD) {
         /* Somebody else has made it. */
@@ -48,7 +43,7 @@ static void created(struct hami_internal_annotation_operation *base,
 int hami_internal_lease_create(struct hami_internal_lease_operation *operation)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
-    const struct hami_internal_lease *owner = owner_of(operation);
+    const struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     char path[HAMI_INTERNAL_PATHS_MAX];
     char *body = hami_internal_lease_new_body(
         owner->namespace_name, hami_call_node(operation->base.call),

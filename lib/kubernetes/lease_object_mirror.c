@@ -111,6 +111,18 @@ bool hami_internal_lease_is_foreign(const struct hami_internal_lease *owner,
     return any_is(owner, node, lease, STANDING_FOREIGN);
 }
 
+bool hami_internal_lease_is_mirrored(const struct hami_internal_lease *owner,
+                                     const char *key)
+{
+    for (size_t i = 0; i < owner->key_count; i++) {
+        if (strcmp(key, owner->keys[i].lock) == 0 ||
+            strcmp(key, owner->keys[i].lease) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- the view ---- */
 
 /* NULL = absent. Returns false without memory, or where the text is not UTF-8. */

@@ -27,12 +27,6 @@
 
 #define ROUNDS_MAX 8u
 
-static struct hami_internal_lease *
-owner_of(const struct hami_internal_lease_operation *operation)
-{
-    return (struct hami_internal_lease *)operation->base.owner;
-}
-
 /* ---- the end ---- */
 
 /* The Lease that counts; NULL = there is none. */
@@ -51,8 +45,10 @@ void hami_internal_lease_finish(struct hami_internal_lease_operation *operation,
     const json_t *lease = current(operation);
     json_t *node = json_incref(operation->node);
     json_t *own = json_incref((json_t *)lease);
-    json_t *view = hami_internal_lease_view(owner_of(operation), node, lease);
-    const char *version = hami_internal_lease_version(owner_of(operation), node, lease);
+    json_t *view =
+        hami_internal_lease_view(hami_internal_lease_owner_of(operation), node, lease);
+    const char *version =
+        hami_internal_lease_version(hami_internal_lease_owner_of(operation), node, lease);
     hami_internal_annotation_finish(&operation->base, code, view, version, answer);
     json_decref(view);
     json_decref(own);
@@ -80,11 +76,28 @@ void hami_internal_lease_go_on(struct hami_internal_lease_operation *operation,
 
 /* ---- reading ---- */
 
-void hami_internal_lease_drop_reads(struct hami_internal_lease_operation *operation)
+static void forget_lease(struct hami_internal_lease_operation *operation)
 {
     json_decref(operation->lease);
     operation->lease = NULL;
+}
+
+void hami_internal_lease_drop_reads(struct hami_internal_lease_operation *operation)
+{
+    forget_lease(operation);
     operation->lease_fresh = operation->node_fresh = false;
+}
+
+int hami_internal_lease_read_node(struct hami_internal_lease_operation *operation,
+                                  hami_internal_annotation_step_fn step)
+{
+    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
+    char path[HAMI_INTERNAL_PATHS_MAX];
+    (void)hami_internal_paths_node_path(hami_call_node(operation->base.call), path,
+                                        sizeof(path));
+    request.path = path;
+    request.accept = HAMI_INTERNAL_OBJECT_METADATA_ONLY;
+    return hami_internal_annotation_send_request(&operation->base, &request, false, step);
 }
 
 static void node_read(struct hami_internal_annotation_operation *base,
@@ -107,14 +120,7 @@ static void node_read(struct hami_internal_annotation_operation *base,
 
 static int read_node(struct hami_internal_lease_operation *operation)
 {
-    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
-    char path[HAMI_INTERNAL_PATHS_MAX];
-    (void)hami_internal_paths_node_path(hami_call_node(operation->base.call), path,
-                                        sizeof(path));
-    request.path = path;
-    request.accept = HAMI_INTERNAL_OBJECT_METADATA_ONLY;
-    return hami_internal_annotation_send_request(&operation->base, &request, false,
-                                                 node_read);
+    return hami_internal_lease_read_node(operation, node_read);
 }
 
 static void lease_read(struct hami_internal_annotation_operation *base,
@@ -132,7 +138,8 @@ static void lease_read(struct hami_internal_annotation_operation *base,
     operation->lease = lease;
     operation->lease_fresh = true;
     if (lease != NULL) {
-        hami_internal_lease_learn(owner_of(operation), hami_call_node(base->call), lease);
+        hami_internal_lease_learn(hami_internal_lease_owner_of(operation),
+                                  hami_call_node(base->call), lease);
     }
     hami_internal_lease_go_on(operation, answer);
 }
@@ -154,7 +161,7 @@ static int end_with(struct hami_internal_lease_operation *operation, int code,
 static int plan_read(struct hami_internal_lease_operation *operation,
                      const struct hami_kubernetes_answer *answer)
 {
-    struct hami_internal_lease *owner = owner_of(operation);
+    struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     const json_t *lease = current(operation);
     if (!owner->base.without_watch && operation->rounds++ < ROUNDS_MAX &&
         hami_internal_lease_lacks_mirror(owner, operation->node, lease)) {
@@ -178,16 +185,16 @@ static bool has_version(const struct hami_internal_lease_operation *operation)
     const char *wanted = hami_call_version(operation->base.call);
     const json_t *lease = current(operation);
     return wanted == NULL ||
-           (lease != NULL &&
-            strcmp(wanted, hami_internal_lease_version(owner_of(operation),
-                                                       operation->node, lease)) == 0);
+           (lease != NULL && strcmp(wanted, hami_internal_lease_version(
+                                                hami_internal_lease_owner_of(operation),
+                                                operation->node, lease)) == 0);
 }
 
 /* Both objects are fresh. */
 static int plan_write(struct hami_internal_lease_operation *operation,
                       const struct hami_kubernetes_answer *answer)
 {
-    struct hami_internal_lease *owner = owner_of(operation);
+    struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     const json_t *lease = current(operation);
     size_t count;
     const struct hami_transport_edit *edits =
@@ -205,6 +212,9 @@ static int plan_write(struct hami_internal_lease_operation *operation,
     if (!has_version(operation)) {
         return end_with(operation, HAMI_E_HELD, answer);
     }
+    if (lease == NULL) {
+        forget_lease(operation);
+    }
     operation->writes_lease = lease != NULL;
     operation->writes_node = owner->key_count > 0;
     return hami_internal_lease_write(operation, answer);
@@ -218,7 +228,7 @@ static bool may_patch_unread(const struct hami_internal_lease_operation *operati
         hami_call_edits(operation->base.call, &count);
     const char *uid = hami_internal_object_metadata(operation->node, "uid");
     return hami_call_is_write(operation->base.call) && operation->lease != NULL &&
-           owner_of(operation)->key_count == 0 &&
+           hami_internal_lease_owner_of(operation)->key_count == 0 &&
            hami_internal_lease_ownership(operation->lease, uid, NULL) ==
                HAMI_INTERNAL_LEASE_OWNED &&
            !hami_internal_jsonpatch_is_odd(edits, count);
@@ -227,7 +237,7 @@ static bool may_patch_unread(const struct hami_internal_lease_operation *operati
 int hami_internal_lease_advance(struct hami_internal_lease_operation *operation,
                                 const struct hami_kubernetes_answer *answer)
 {
-    bool mirrored = owner_of(operation)->key_count > 0;
+    bool mirrored = hami_internal_lease_owner_of(operation)->key_count > 0;
     if (operation->node == NULL || (mirrored && !operation->node_fresh)) {
         return read_node(operation);
     }

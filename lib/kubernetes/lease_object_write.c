@@ -14,16 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hami/handshake.h>
+
 #include "object.h"
 #include "status.h"
 
 #define ROUNDS_MAX 8u
-
-static struct hami_internal_lease *
-owner_of(const struct hami_internal_lease_operation *operation)
-{
-    return (struct hami_internal_lease *)operation->base.owner;
-}
+#define MEMORY_MAX 64
 
 static struct hami_internal_lease_operation *
 operation_of(struct hami_internal_annotation_operation *base)
@@ -49,17 +46,6 @@ form_for(const json_t *object, const struct hami_transport_edit *edits, size_t c
                : HAMI_INTERNAL_JSONPATCH_BY_KEY;
 }
 
-static bool is_mirrored(const struct hami_internal_lease *owner, const char *key)
-{
-    for (size_t i = 0; i < owner->key_count; i++) {
-        if (strcmp(key, owner->keys[i].lock) == 0 ||
-            strcmp(key, owner->keys[i].lease) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- the Lease ---- */
 
 /* The call's edits, as the Lease itself has to be changed for them. */
@@ -73,7 +59,8 @@ static size_t edits_of_lease(const struct hami_internal_lease_operation *operati
     for (size_t i = 0; i < count; i++) {
         ret[i] = edits[i];
         if (edits[i].action != HAMI_EDIT_READ &&
-            is_mirrored(owner_of(operation), edits[i].key)) {
+            hami_internal_lease_is_mirrored(hami_internal_lease_owner_of(operation),
+                                            edits[i].key)) {
             /* What was expected is what Lease and Node say together. */
             ret[i].expect =
                 hami_internal_object_annotation(operation->lease, edits[i].key);
@@ -119,7 +106,8 @@ static void lease_written(struct hami_internal_annotation_operation *base,
         operation->lease_fresh = true;
         operation->applied = true;
         operation->writes_lease = false;
-        hami_internal_lease_learn(owner_of(operation), hami_call_node(base->call), lease);
+        hami_internal_lease_learn(hami_internal_lease_owner_of(operation),
+                                  hami_call_node(base->call), lease);
         if (!operation->writes_node) {
             hami_internal_lease_finish(operation, 0, answer);
             return;
@@ -150,24 +138,48 @@ static void put_back(struct hami_internal_annotation_operation *base,
     }
     set(&operation->lease, lease);
     operation->applied = false;
-    hami_internal_lease_learn(owner_of(operation), hami_call_node(base->call), lease);
+    hami_internal_lease_learn(hami_internal_lease_owner_of(operation),
+                              hami_call_node(base->call), lease);
     hami_internal_lease_finish(operation, operation->undone_code, answer);
+}
+
+/* What an edit is put back to. A lease whose lock is gone keeps the fence that was tried:
+ * a copy of the lock that is still on its way to the Node is then known as old. */
+static const char *value_before(const struct hami_internal_lease_operation *operation,
+                                const struct hami_transport_edit *edit, char *memory,
+                                size_t size)
+{
+    const struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+    (void)hami_lock_record_parse(NULL, edit->value, &record);
+    for (size_t i = 0; i < owner->key_count && record.last_fence > 0; i++) {
+        const char *lock =
+            hami_internal_object_annotation(operation->former, owner->keys[i].lock);
+        if (strcmp(edit->key, owner->keys[i].lease) == 0 &&
+            (lock == NULL || lock[0] == '\0') &&
+            hami_lease_memory_format(record.last_fence, memory, size) == 0) {
+            return memory;
+        }
+    }
+    return hami_internal_object_annotation(operation->former, edit->key);
 }
 
 static void undo(struct hami_internal_lease_operation *operation, int why,
                  const struct hami_kubernetes_answer *answer)
 {
     struct hami_transport_edit back[HAMI_INTERNAL_LEASE_EDITS_MAX];
+    char memories[HAMI_INTERNAL_LEASE_EDITS_MAX][MEMORY_MAX];
     size_t count;
     size_t puts = 0;
     const struct hami_transport_edit *edits =
         hami_call_edits(operation->base.call, &count);
-    for (size_t i = 0; i < count && i < HAMI_INTERNAL_LEASE_EDITS_MAX; i++) {
+    for (size_t i = 0; i < count && puts < HAMI_INTERNAL_LEASE_EDITS_MAX; i++) {
         if (edits[i].action == HAMI_EDIT_PUT) {
             back[puts] = edits[i];
             back[puts].expect = edits[i].value;
-            back[puts++].value =
-                hami_internal_object_annotation(operation->former, edits[i].key);
+            back[puts].value =
+                value_before(operation, &edits[i], memories[puts], MEMORY_MAX);
+            puts++;
         }
     }
     operation->undone_code = why;
@@ -266,8 +278,9 @@ static int write_node(struct hami_internal_lease_operation *operation,
     if (target == NULL) {
         return HAMI_E_NOMEM;
     }
-    size_t wanted = hami_internal_lease_mirror_edits(owner_of(operation), operation->node,
-                                                     target, call, count, edits);
+    size_t wanted =
+        hami_internal_lease_mirror_edits(hami_internal_lease_owner_of(operation),
+                                         operation->node, target, call, count, edits);
     int code = wanted > 0 ? send_node(operation, edits, wanted, node_written) : 0;
     if (wanted == 0) {
         operation->writes_node = false;
@@ -289,7 +302,7 @@ static void node_looked_at(struct hami_internal_annotation_operation *base,
         return;
     }
     set(&operation->node, node);
-    const struct hami_internal_lease *owner = owner_of(operation);
+    const struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     if (hami_internal_lease_is_foreign(owner, node, operation->lease)) {
         undo(operation, HAMI_E_HELD, answer);
         return;
@@ -306,14 +319,7 @@ static void node_looked_at(struct hami_internal_annotation_operation *base,
 static void look_at_node(struct hami_internal_lease_operation *operation,
                          const struct hami_kubernetes_answer *answer)
 {
-    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
-    char path[HAMI_INTERNAL_PATHS_MAX];
-    (void)hami_internal_paths_node_path(hami_call_node(operation->base.call), path,
-                                        sizeof(path));
-    request.path = path;
-    request.accept = HAMI_INTERNAL_OBJECT_METADATA_ONLY;
-    if (hami_internal_annotation_send_request(&operation->base, &request, false,
-                                              node_looked_at) < 0) {
+    if (hami_internal_lease_read_node(operation, node_looked_at) < 0) {
         hami_internal_lease_fail(operation, HAMI_E_IN_DOUBT, answer);
     }
 }
@@ -367,7 +373,7 @@ static void node_written(struct hami_internal_annotation_operation *base,
 /* True if no mirrored lock is set: then the Node comes first. */
 static bool frees(const struct hami_internal_lease_operation *operation)
 {
-    const struct hami_internal_lease *owner = owner_of(operation);
+    const struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     size_t count;
     const struct hami_transport_edit *edits =
         hami_call_edits(operation->base.call, &count);
@@ -418,7 +424,8 @@ static void repaired(struct hami_internal_annotation_operation *base,
 int hami_internal_lease_repair(struct hami_internal_lease_operation *operation)
 {
     struct hami_transport_edit edits[2 * HAMI_NODELOCK_KEYS_MAX];
-    size_t count = hami_internal_lease_mirror_edits(owner_of(operation), operation->node,
-                                                    operation->lease, NULL, 0, edits);
+    size_t count = hami_internal_lease_mirror_edits(
+        hami_internal_lease_owner_of(operation), operation->node, operation->lease, NULL,
+        0, edits);
     return send_node(operation, edits, count, repaired);
 }
