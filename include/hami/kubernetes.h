@@ -438,7 +438,7 @@ struct hami_handshake_stats {
 /*
  * Reads counts and gauges.
  * @ret      its size set; filled
- * Returns   0, or INVAL
+ * Returns   0, or INVAL, FORKED
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes

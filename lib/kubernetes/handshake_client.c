@@ -182,6 +182,9 @@ int hami_handshake_stats(hami_handshake *handshake, struct hami_handshake_stats 
     if (handshake == NULL || ret == NULL) {
         return HAMI_E_INVAL;
     }
+    if (hami_internal_http_is_forked(handshake->client)) {
+        return HAMI_E_FORKED; /* the mutex may be held for ever there */
+    }
     (void)pthread_mutex_lock(&handshake->mutex);
     stats = handshake->stats;
     stats.behind = (uint32_t)handshake->behind_count;

@@ -246,6 +246,82 @@ START_TEST(a_stream_or_timer_for_which_memory_runs_out_says_so)
 }
 END_TEST
 
+/* What is made from a client, and what it is asked for, with the n-th allocation failing.
+ */
+static int make_transport(hami_kubernetes *client)
+{
+    static const char *const names[] = {"one", "two"};
+    struct hami_kubernetes_transport_config config =
+        HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+    struct hami_transport *transport = NULL;
+    int code;
+
+    config.scheduler_names = names;
+    config.scheduler_name_count = 2;
+    code = hami_kubernetes_transport_new(client, &config, &transport, NULL);
+    (void)hami_kubernetes_transport_free(transport);
+    return code;
+}
+
+static int make_handshake(hami_kubernetes *client)
+{
+    struct hami_handshake_config config = HAMI_HANDSHAKE_CONFIG_INIT;
+    hami_handshake *handshake = NULL;
+    int code;
+
+    config.node = "n1";
+    code = hami_handshake_new(client, &config, &handshake, NULL);
+    if (handshake != NULL) {
+        atomic_store(&countdown, 0);
+        (void)hami_handshake_free(handshake);
+    }
+    return code;
+}
+
+static void ignore_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
+                       const char *text)
+{
+    (void)data;
+    (void)code;
+    (void)pod;
+    (void)text;
+}
+
+static int read_pod(hami_kubernetes *client)
+{
+    return hami_kubernetes_read_pod_start(
+        client, "default", "a", hami_kubernetes_in_ms(WAIT_MS), ignore_pod, NULL);
+}
+
+static int (*const makes[])(hami_kubernetes *client) = {make_transport, make_handshake,
+                                                        read_pod};
+
+START_TEST(what_is_made_from_a_client_is_made_whole_or_not_at_all)
+{
+    static const struct scripted_step steps[] = {{.answer = NULL, .end = SCRIPTED_HANG}};
+    struct scripted server;
+    hami_kubernetes *client;
+    int code = HAMI_E_NOMEM;
+    int n = 0;
+
+    is_exempt = true;
+    scripted_start(&server, steps, 1);
+    client = scripted_client(&server, NULL);
+    while (code != 0 && n < 100) {
+        atomic_store(&countdown, ++n);
+        is_exempt = false;
+        code = makes[_i](client);
+        is_exempt = true;
+        atomic_store(&countdown, 0);
+        ck_assert_msg(code == 0 || code == HAMI_E_NOMEM, "%d", code);
+    }
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_gt(n, 1);
+    (void)hami_kubernetes_free(client);
+    scripted_stop(&server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kubernetes memory");
@@ -256,6 +332,8 @@ int main(void)
     tcase_add_test(tcase, a_client_of_each_other_kind_is_made_whole_or_not_at_all);
     tcase_add_test(tcase, a_request_for_which_memory_runs_out_is_answered_all_the_same);
     tcase_add_test(tcase, a_stream_or_timer_for_which_memory_runs_out_says_so);
+    tcase_add_loop_test(tcase, what_is_made_from_a_client_is_made_whole_or_not_at_all, 0,
+                        sizeof(makes) / sizeof(makes[0]));
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
