@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many who wait, and nobody who does: order, and what waiting costs the store. */
 #include <stdio.h>
+#include <string.h>
 
 #include "scripted.h"
 
@@ -95,6 +96,47 @@ START_TEST(a_manager_for_whom_nobody_waits_asks_the_store_for_nothing_case_3_13)
 }
 END_TEST
 
+/* ---- several keys ---- */
+
+static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY,
+                                   "vendor.example/third.lock"};
+
+START_TEST(nothing_is_written_while_one_of_three_keys_is_anothers_case_1_23)
+{
+    struct hami_nodelock_request request;
+    struct hami_error error = HAMI_ERROR_INIT;
+    hami_lease *lease = NULL;
+    static struct scripted_done done;
+    char value[512];
+
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", keys[_i], "2026-01-02T03:00:00Z,other,pod"),
+        0);
+    scripted_request(&request, "n1", "p");
+    request.keys = keys;
+    request.key_count = 3;
+    request.deadline_ns = scripted_now_ns + 1000 * MS;
+    ck_assert_int_eq(hami_nodelock_try_acquire(scripted_lock, &request, &lease, &error),
+                     HAMI_E_HELD);
+    ck_assert_msg(strstr(error.text, keys[_i]) != NULL, "%s", error.text);
+    scripted_acquire_as(&waits[0], &request, 60000);
+    scripted_advance(5000);
+    ck_assert(!waits[0].ended);
+    ck_assert_uint_eq(scripted_count(SCRIPTED_WRITE), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", keys[_i], NULL), 0);
+    scripted_advance(3000);
+    ck_assert_int_eq(waits[0].code, 0);
+    ck_assert_uint_eq(scripted_count(SCRIPTED_WRITE), 1);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(
+            hami_memory_get(scripted_store, "n1", keys[i], value, sizeof(value)), 0);
+        ck_assert_str_eq(value, "2026-01-02T03:04:05Z,default,p");
+    }
+    scripted_release(&done, waits[0].lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("order");
@@ -106,6 +148,8 @@ int main(void)
                    a_hundred_callers_are_served_in_the_order_of_their_arrival_case_1_02);
     tcase_add_test(simple,
                    a_manager_for_whom_nobody_waits_asks_the_store_for_nothing_case_3_13);
+    tcase_add_loop_test(
+        simple, nothing_is_written_while_one_of_three_keys_is_anothers_case_1_23, 0, 3);
     suite_add_tcase(suite, simple);
     tcase_add_checked_fixture(owners, with_owners, scripted_stop);
     tcase_add_test(owners, a_herd_of_waiters_costs_what_one_costs_case_1_25);

@@ -77,8 +77,8 @@ def row_problems(row):
         problems.append(f"{row.id}: behaviour and owner must be said")
     if row.owner == HERE and (not row.tests or row.fault == NONE):
         problems.append(f"{row.id}: is owned here, and has no test or no fault")
-    if bool(row.tests) != (row.fault != NONE):
-        problems.append(f"{row.id}: a test needs the fault that it finds, and a fault its test")
+    if row.fault != NONE and not row.tests:
+        problems.append(f"{row.id}: has a fault and no test that finds it")
     for program, function in row.tests:
         if not program or not function:
             problems.append(f"{row.id}: '{program}: {function}' is not 'PROGRAM: FUNCTION'")

@@ -73,6 +73,8 @@ class Checking(unittest.TestCase):
         rows[0].owner = table.HERE
         self.assertEqual(len(self.problems(rows)), 1)
         rows[0].tests = [("p", NAMES[0])]
+        self.assertEqual(len(self.problems(rows, NAMES)), 1)
+        rows[0].tests, rows[0].fault = [], "a.c: no line"
         self.assertEqual(len(self.problems(rows, NAMES)), 2)
 
     def test_a_test_of_another_case_is_told(self):

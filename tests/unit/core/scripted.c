@@ -23,7 +23,7 @@ static hami_call *waiting[CALLS_MAX];
 static enum scripted_kind waiting_kinds[CALLS_MAX];
 static size_t waiting_count, counts[4];
 static bool manual;
-static int refuse_next, answer_all;
+static int refuse_next, answer_all, answer_kind[4];
 
 /* ---- carrying out ---- */
 
@@ -197,8 +197,9 @@ static int accept(hami_call *call, enum scripted_kind kind)
     ck_assert_uint_lt(waiting_count, CALLS_MAX);
     waiting[waiting_count] = call;
     waiting_kinds[waiting_count++] = kind;
-    if (!manual && answer_all) {
-        scripted_answer_code(call, 0, answer_all);
+    int code = answer_all ? answer_all : answer_kind[kind];
+    if (!manual && code) {
+        scripted_answer_code(call, 0, code);
     } else if (!manual) {
         scripted_answer(call);
     }
@@ -295,6 +296,7 @@ static void reset(bool is_manual)
     manual = is_manual;
     refuse_next = answer_all = 0;
     scripted_submitted = NULL;
+    memset(answer_kind, 0, sizeof(answer_kind));
     scripted_now_ns = 1000 * MS;
     /* 2026-01-02T03:04:05Z; it stands still, so attempts must tell takes apart */
     scripted_realtime_s = 1767323045;
@@ -356,6 +358,11 @@ void scripted_refuse_next(int code)
 void scripted_answer_all(int code)
 {
     answer_all = code;
+}
+
+void scripted_answer_kind(enum scripted_kind kind, int code)
+{
+    answer_kind[kind] = code;
 }
 
 void scripted_dispatch(void)

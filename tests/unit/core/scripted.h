@@ -70,6 +70,8 @@ bool scripted_land(struct scripted_copy *copy);
 void scripted_refuse_next(int code);
 /* Makes each call from now on be answered so (0 = carried out). */
 void scripted_answer_all(int code);
+/* The same for calls of one kind only. */
+void scripted_answer_kind(enum scripted_kind kind, int code);
 
 /* NULL, or asked about each call that is submitted; what it answers is submit's refusal.
  * Set after the start. */

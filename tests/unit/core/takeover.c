@@ -188,11 +188,11 @@ START_TEST(an_owner_that_can_not_be_read_is_waited_for_not_guessed_case_1_08)
 
     put_foreign("uid-dead", "7");
     scripted_acquire(&b, "n1", "b", 60000);
-    scripted_answer_all(HAMI_E_TRANSPORT);
+    scripted_answer_kind(SCRIPTED_INSPECT, HAMI_E_TRANSPORT);
     scripted_advance(3000);
     ck_assert(!b.ended);
     ck_assert_str_eq(scripted_lock_value("n1"), FOREIGN);
-    scripted_answer_all(0);
+    scripted_answer_kind(SCRIPTED_INSPECT, 0);
     scripted_advance(8000);
     ck_assert_int_eq(b.code, 0);
     ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
