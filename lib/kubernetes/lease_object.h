@@ -11,6 +11,7 @@
  *   lease_object_mirror.c  pure: Lease and Node seen as one
  *   lease_object_make.c    makes and deletes a Lease
  *   lease_object_write.c   the writes of a call, on the Lease and on the Node
+ *   lease_object_repair.c  a mirror that is missing, completed by a read
  *
  * A Lease counts only while its Node exists: its ownerReference names the Node's uid, and
  * each patch tests it. One that is left from an earlier Node of the name is as good as
@@ -112,16 +113,21 @@ char *hami_internal_lease_new_body(const char *namespace_name, const char *node,
 /* Body of the DELETE of this very version of a Lease. New text; NULL without memory. */
 char *hami_internal_lease_delete_body(const json_t *lease);
 
-/*
- * The patch of a Lease that carries out edits and keeps spec in step.
- * @lease    as last seen: its reference to the Node and its spec are tested
- * @uid      of the Node; a Lease that no Node owns is given to it
- * @version  that must stand, or NULL
- * Returns   as hami_internal_jsonpatch_edits()
- */
-int hami_internal_lease_patch(const json_t *lease, const char *node, const char *uid,
-                              const struct hami_transport_edit *edits, size_t count,
-                              const char *version, enum hami_internal_jsonpatch_form form,
+/* What is to become of a Lease. */
+struct hami_internal_lease_change {
+    const json_t
+        *lease; /* as last seen: its reference to the Node and its spec are tested */
+    const char *node;
+    const char *uid; /* of the Node; a Lease that no Node owns is given to it */
+    const struct hami_transport_edit *edits;
+    size_t count;
+    const char *version; /* that must stand, or NULL */
+    enum hami_internal_jsonpatch_form form;
+    bool touch; /* make a new version, whatever the edits are */
+};
+
+/* The patch for it. @ret new; free(). Returns as hami_internal_jsonpatch_edits(). */
+int hami_internal_lease_patch(const struct hami_internal_lease_change *change,
                               char **ret);
 
 /* ---- lease_object_mirror.c ---- */
@@ -205,7 +211,18 @@ void hami_internal_lease_drop_reads(struct hami_internal_lease_operation *operat
 int hami_internal_lease_write(struct hami_internal_lease_operation *operation,
                               const struct hami_kubernetes_answer *answer);
 
-/* Writes the pairs of the Lease onto the Node, for a read. */
+/* Send a patch of the Lease or of the Node. `lease`, `node`, `uid` and `form` of the
+ * change are filled in. Return as hami_internal_annotation_send(), or PROTO, LIMIT. */
+int hami_internal_lease_send_lease(struct hami_internal_lease_operation *operation,
+                                   struct hami_internal_lease_change *change,
+                                   hami_internal_annotation_step_fn step);
+int hami_internal_lease_send_node(struct hami_internal_lease_operation *operation,
+                                  const struct hami_transport_edit *edits, size_t count,
+                                  hami_internal_annotation_step_fn step);
+
+/* ---- lease_object_repair.c ---- */
+
+/* For a read: writes the locks onto the Node that it lacks; then the call goes on. */
 int hami_internal_lease_repair(struct hami_internal_lease_operation *operation);
 
 /* ---- lease_object_make.c ---- */

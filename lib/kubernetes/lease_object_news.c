@@ -108,10 +108,14 @@ static void settle(struct hami_internal_lease *owner, const char *name,
         return;
     }
     memcpy(operation->path, path, sizeof(path));
-    int code =
-        hami_internal_lease_patch(lease, name, hami_internal_object_metadata(node, "uid"),
-                                  edits, edits_to_settle(owner, lease, view, edits), NULL,
-                                  HAMI_INTERNAL_JSONPATCH_BY_KEY, &body);
+    struct hami_internal_lease_change change = {
+        .lease = lease,
+        .node = name,
+        .uid = hami_internal_object_metadata(node, "uid"),
+        .edits = edits,
+        .count = edits_to_settle(owner, lease, view, edits),
+    };
+    int code = hami_internal_lease_patch(&change, &body);
     if (code == 0) {
         code = hami_internal_annotation_send(operation, body, NULL, false, settled);
     }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies and patches of a Lease, as text. Pure.
+ * Bodies and patches of a Lease, as text. Pure, but for the time of a touch.
  *
  * The spec is for people (`kubectl get lease`): it says whose lock was written last,
  * since when, and how often locks were taken. Nothing is ever decided by it. Its count is
@@ -226,31 +226,51 @@ static int add_owner(json_t *operations, const json_t *lease, const char *node,
                                        json_pack("[o]", reference));
 }
 
-int hami_internal_lease_patch(const json_t *lease, const char *node, const char *uid,
-                              const struct hami_transport_edit *edits, size_t count,
-                              const char *version, enum hami_internal_jsonpatch_form form,
-                              char **ret)
+/* Never the value that was there: a write that changes nothing makes no version. */
+static int touch(json_t *operations)
 {
-    const json_t *spec = json_object_get(lease, "spec");
+    char seconds[24];
+    char text[64];
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    (void)gmtime_r(&now.tv_sec, &parts);
+    (void)strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text, sizeof(text), "%s.%06ldZ", seconds, now.tv_nsec / 1000);
+    return hami_internal_jsonpatch_add(operations, "add", "/spec/renewTime",
+                                       json_string(text));
+}
+
+static int add_changes(json_t *operations,
+                       const struct hami_internal_lease_change *change, bool owned,
+                       const struct meaning *meaning)
+{
+    int code = hami_internal_jsonpatch_add_edits(operations, change->edits, change->count,
+                                                 change->version, change->form);
+    if (code == 0 && !owned) {
+        code = add_owner(operations, change->lease, change->node, change->uid);
+    }
+    if (code == 0) {
+        code = change_spec(operations, json_object_get(change->lease, "spec"), meaning);
+    }
+    return code == 0 && change->touch ? touch(operations) : code;
+}
+
+int hami_internal_lease_patch(const struct hami_internal_lease_change *change, char **ret)
+{
     struct meaning meaning;
     bool owned = false;
     json_t *operations = json_array();
     int code = operations != NULL ? 0 : HAMI_E_NOMEM;
-    understand(edits, count, &meaning);
+    understand(change->edits, change->count, &meaning);
     if (code == 0) {
-        code = test_owner(operations, lease, uid, &owned);
+        code = test_owner(operations, change->lease, change->uid, &owned);
     }
     if (code == 0) {
-        code = test_spec(operations, spec, &meaning);
+        code = test_spec(operations, json_object_get(change->lease, "spec"), &meaning);
     }
     if (code == 0) {
-        code = hami_internal_jsonpatch_add_edits(operations, edits, count, version, form);
-    }
-    if (code == 0 && !owned) {
-        code = add_owner(operations, lease, node, uid);
-    }
-    if (code == 0) {
-        code = change_spec(operations, spec, &meaning);
+        code = add_changes(operations, change, owned, &meaning);
     }
     if (code == 0) {
         code = hami_internal_jsonpatch_dump(operations, ret);

@@ -163,11 +163,12 @@ static int plan_read(struct hami_internal_lease_operation *operation,
 {
     struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
     const json_t *lease = current(operation);
-    if (!owner->base.without_watch && operation->rounds++ < ROUNDS_MAX &&
-        hami_internal_lease_lacks_mirror(owner, operation->node, lease)) {
-        return hami_internal_lease_repair(operation);
+    if (owner->base.without_watch ||
+        !hami_internal_lease_lacks_mirror(owner, operation->node, lease)) {
+        return end_with(operation, 0, answer);
     }
-    return end_with(operation, 0, answer);
+    return operation->rounds++ < ROUNDS_MAX ? hami_internal_lease_repair(operation)
+                                            : HAMI_E_TRANSPORT;
 }
 
 static bool sets_something(const struct hami_transport_edit *edits, size_t count)

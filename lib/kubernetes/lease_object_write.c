@@ -69,29 +69,44 @@ static size_t edits_of_lease(const struct hami_internal_lease_operation *operati
     return count;
 }
 
-static int send_lease(struct hami_internal_lease_operation *operation,
-                      const struct hami_transport_edit *edits, size_t count,
-                      bool of_version, hami_internal_annotation_step_fn step)
+int hami_internal_lease_send_lease(struct hami_internal_lease_operation *operation,
+                                   struct hami_internal_lease_change *change,
+                                   hami_internal_annotation_step_fn step)
 {
-    const json_t *lease = operation->lease;
-    const char *version = of_version ? hami_call_version(operation->base.call) : NULL;
-    enum hami_internal_jsonpatch_form form = HAMI_INTERNAL_JSONPATCH_BY_KEY;
     char *body = NULL;
+    change->lease = operation->lease;
+    change->node = hami_call_node(operation->base.call);
+    change->uid = hami_internal_object_metadata(operation->node, "uid");
     if (operation->lease_fresh) {
-        form = form_for(lease, edits, count);
-        if (version != NULL || form == HAMI_INTERNAL_JSONPATCH_BY_VERSION) {
-            version = hami_internal_object_metadata(lease, "resourceVersion");
-        }
+        change->form = form_for(operation->lease, change->edits, change->count);
     }
-    int code =
-        hami_internal_lease_patch(lease, hami_call_node(operation->base.call),
-                                  hami_internal_object_metadata(operation->node, "uid"),
-                                  edits, count, version, form, &body);
+    if (operation->lease_fresh &&
+        (change->version != NULL || change->form == HAMI_INTERNAL_JSONPATCH_BY_VERSION)) {
+        /* A version that was asked for was compared with both objects' by now. */
+        change->version =
+            hami_internal_object_metadata(operation->lease, "resourceVersion");
+    }
+    int code = hami_internal_lease_patch(change, &body);
     if (code == 0) {
         code = hami_internal_annotation_send(&operation->base, body, NULL, false, step);
     }
     free(body);
     return code;
+}
+
+static void lease_written(struct hami_internal_annotation_operation *base,
+                          const struct hami_kubernetes_answer *answer);
+
+/* The patch that the call asks for. */
+static int send_call(struct hami_internal_lease_operation *operation)
+{
+    struct hami_transport_edit edits[HAMI_INTERNAL_LEASE_EDITS_MAX];
+    struct hami_internal_lease_change change = {
+        .edits = edits,
+        .count = edits_of_lease(operation, edits),
+        .version = hami_call_version(operation->base.call),
+    };
+    return hami_internal_lease_send_lease(operation, &change, lease_written);
 }
 
 static void lease_written(struct hami_internal_annotation_operation *base,
@@ -143,48 +158,68 @@ static void put_back(struct hami_internal_annotation_operation *base,
     hami_internal_lease_finish(operation, operation->undone_code, answer);
 }
 
-/* What an edit is put back to. A lease whose lock is gone keeps the fence that was tried:
- * a copy of the lock that is still on its way to the Node is then known as old. */
+/* The lease that the call sets beside this lock, or is this one; NULL = none. */
+static const char *lease_beside(const struct hami_internal_lease_keys *keys,
+                                const struct hami_transport_edit *edits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (edits[i].action == HAMI_EDIT_PUT && strcmp(edits[i].key, keys->lease) == 0) {
+            return edits[i].value;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * What a value is put back to. A lock that was in the way was proven to be nobody's, and
+ * is not brought back. Its lease keeps the fence that was tried: a copy of our lock that
+ * is still on its way to the Node is then known as old.
+ */
 static const char *value_before(const struct hami_internal_lease_operation *operation,
-                                const struct hami_transport_edit *edit, char *memory,
-                                size_t size)
+                                const char *key, char *memory)
 {
     const struct hami_internal_lease *owner = hami_internal_lease_owner_of(operation);
-    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
-    (void)hami_lock_record_parse(NULL, edit->value, &record);
-    for (size_t i = 0; i < owner->key_count && record.last_fence > 0; i++) {
-        const char *lock =
-            hami_internal_object_annotation(operation->former, owner->keys[i].lock);
-        if (strcmp(edit->key, owner->keys[i].lease) == 0 &&
-            (lock == NULL || lock[0] == '\0') &&
-            hami_lease_memory_format(record.last_fence, memory, size) == 0) {
+    size_t count;
+    const struct hami_transport_edit *edits =
+        hami_call_edits(operation->base.call, &count);
+    for (size_t i = 0; i < owner->key_count; i++) {
+        struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+        (void)hami_lock_record_parse(NULL, lease_beside(&owner->keys[i], edits, count),
+                                     &record);
+        if (record.last_fence > 0 && strcmp(key, owner->keys[i].lock) == 0) {
+            return NULL;
+        }
+        if (record.last_fence > 0 && strcmp(key, owner->keys[i].lease) == 0) {
+            (void)hami_lease_memory_format(record.last_fence, memory, MEMORY_MAX);
             return memory;
         }
     }
-    return hami_internal_object_annotation(operation->former, edit->key);
+    return hami_internal_object_annotation(operation->former, key);
 }
 
+/* At the very version of the take: whoever has come to rely on it makes another first. */
 static void undo(struct hami_internal_lease_operation *operation, int why,
                  const struct hami_kubernetes_answer *answer)
 {
     struct hami_transport_edit back[HAMI_INTERNAL_LEASE_EDITS_MAX];
     char memories[HAMI_INTERNAL_LEASE_EDITS_MAX][MEMORY_MAX];
     size_t count;
-    size_t puts = 0;
     const struct hami_transport_edit *edits =
         hami_call_edits(operation->base.call, &count);
-    for (size_t i = 0; i < count && puts < HAMI_INTERNAL_LEASE_EDITS_MAX; i++) {
+    struct hami_internal_lease_change change = {
+        .edits = back,
+        .version = hami_internal_object_metadata(operation->lease, "resourceVersion"),
+    };
+    for (size_t i = 0; i < count && change.count < HAMI_INTERNAL_LEASE_EDITS_MAX; i++) {
         if (edits[i].action == HAMI_EDIT_PUT) {
-            back[puts] = edits[i];
-            back[puts].expect = edits[i].value;
-            back[puts].value =
-                value_before(operation, &edits[i], memories[puts], MEMORY_MAX);
-            puts++;
+            struct hami_transport_edit *edit = &back[change.count];
+            *edit = edits[i];
+            edit->expect = edits[i].value;
+            edit->value = value_before(operation, edits[i].key, memories[change.count++]);
         }
     }
     operation->undone_code = why;
-    int code = send_lease(operation, back, puts, false, put_back);
-    if (code < 0) {
+    if (hami_internal_lease_send_lease(operation, &change, put_back) < 0) {
         hami_internal_lease_fail(operation, HAMI_E_IN_DOUBT, answer);
     }
 }
@@ -194,10 +229,9 @@ static void undo(struct hami_internal_lease_operation *operation, int why,
 static void node_written(struct hami_internal_annotation_operation *base,
                          const struct hami_kubernetes_answer *answer);
 
-/* A request on the Node with this patch. */
-static int send_node(struct hami_internal_lease_operation *operation,
-                     const struct hami_transport_edit *edits, size_t count,
-                     hami_internal_annotation_step_fn step)
+int hami_internal_lease_send_node(struct hami_internal_lease_operation *operation,
+                                  const struct hami_transport_edit *edits, size_t count,
+                                  hami_internal_annotation_step_fn step)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
     enum hami_internal_jsonpatch_form form = form_for(operation->node, edits, count);
@@ -281,7 +315,9 @@ static int write_node(struct hami_internal_lease_operation *operation,
     size_t wanted =
         hami_internal_lease_mirror_edits(hami_internal_lease_owner_of(operation),
                                          operation->node, target, call, count, edits);
-    int code = wanted > 0 ? send_node(operation, edits, wanted, node_written) : 0;
+    int code = wanted > 0
+                   ? hami_internal_lease_send_node(operation, edits, wanted, node_written)
+                   : 0;
     if (wanted == 0) {
         operation->writes_node = false;
         code = hami_internal_lease_write(operation, answer);
@@ -391,41 +427,12 @@ static bool frees(const struct hami_internal_lease_operation *operation)
 int hami_internal_lease_write(struct hami_internal_lease_operation *operation,
                               const struct hami_kubernetes_answer *answer)
 {
-    struct hami_transport_edit edits[HAMI_INTERNAL_LEASE_EDITS_MAX];
     if (operation->writes_node && (!operation->writes_lease || frees(operation))) {
         return write_node(operation, answer);
     }
     if (operation->writes_lease) {
-        size_t count = edits_of_lease(operation, edits);
-        return send_lease(operation, edits, count, true, lease_written);
+        return send_call(operation);
     }
     hami_internal_lease_finish(operation, 0, answer);
     return 0;
-}
-
-/* ---- for a read: the mirror is brought in step ---- */
-
-static void repaired(struct hami_internal_annotation_operation *base,
-                     const struct hami_kubernetes_answer *answer)
-{
-    struct hami_internal_lease_operation *operation = operation_of(base);
-    int code = hami_internal_annotation_judge_write(answer);
-    if (code == HAMI_E_ACCESS) {
-        /* Who may only look is told what is there. */
-        hami_internal_lease_finish(operation, 0, answer);
-    } else if (code == 0 || code == HAMI_E_HELD || code == HAMI_E_NODE) {
-        hami_internal_lease_drop_reads(operation);
-        hami_internal_lease_go_on(operation, answer);
-    } else {
-        hami_internal_lease_fail(operation, HAMI_E_TRANSPORT, answer);
-    }
-}
-
-int hami_internal_lease_repair(struct hami_internal_lease_operation *operation)
-{
-    struct hami_transport_edit edits[2 * HAMI_NODELOCK_KEYS_MAX];
-    size_t count = hami_internal_lease_mirror_edits(
-        hami_internal_lease_owner_of(operation), operation->node, operation->lease, NULL,
-        0, edits);
-    return send_node(operation, edits, count, repaired);
 }

@@ -315,6 +315,29 @@ START_TEST(two_managers_on_one_store_never_have_two_owners)
 }
 END_TEST
 
+START_TEST(a_try_takes_a_node_that_nobody_ever_locked)
+{
+    struct contract_shim shim;
+    hami_nodelock *lock = manager_new(&shim);
+    struct contract_owner owner;
+    struct hami_error error = HAMI_ERROR_INIT;
+    hami_lease *lease = NULL;
+    const char *node = contract_node();
+    contract_owner(&owner);
+    struct hami_nodelock_request request = {
+        .size = sizeof(request), .node = node, .owner = owner.owner};
+    request.deadline_ns = hami_nodelock_in_ms(lock, 20000);
+    int code = hami_nodelock_try_acquire(lock, &request, &lease, &error);
+    ck_assert_msg(code == 0, "%s: %s", hami_errname(code), error.text);
+    code = hami_lease_release(lease, hami_nodelock_in_ms(lock, 20000), &error);
+    ck_assert_msg(code == 0, "%s: %s", hami_errname(code), error.text);
+    contract_assert_stored(node, LOCK, NULL);
+    hami_nodelock_shutdown(lock, hami_nodelock_in_ms(lock, 10000));
+    hami_nodelock_free(lock);
+    contract_further_done(&shim);
+}
+END_TEST
+
 void contract_add_rivals(Suite *suite, const struct contract_backend *backend)
 {
     (void)backend;
@@ -324,4 +347,5 @@ void contract_add_rivals(Suite *suite, const struct contract_backend *backend)
     tcase_add_test(tests, heartbeats_meanwhile_refuse_no_call_without_a_version);
     tcase_add_test(tests, many_nodes_are_served_in_parallel);
     tcase_add_test(tests, two_managers_on_one_store_never_have_two_owners);
+    tcase_add_test(tests, a_try_takes_a_node_that_nobody_ever_locked);
 }
