@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "after.h"
 #include "call.h"
@@ -18,6 +17,7 @@
 #include "errors.h"
 #include "manager.h"
 #include "memory.h"
+#include "moment.h"
 #include "node.h"
 #include "run.h"
 #include "nodes.h"
@@ -166,7 +166,6 @@ static struct hami_internal_done *make_done(struct hami_nodelock *lock,
 {
     struct hami_internal_done *done =
         hami_internal_memory_zero(hami_internal_allocator(lock), sizeof(*done));
-    pthread_condattr_t attributes;
 
     if (!done) {
         return NULL;
@@ -175,11 +174,7 @@ static struct hami_internal_done *make_done(struct hami_nodelock *lock,
     done->timer.kind = TIMER_DONE;
     done->timer.due_ns = deadline_ns;
     done->started_ns = hami_internal_now(lock);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init(&done->condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    if (failed) {
+    if (moment_condition(&done->condition) < 0) {
         hami_internal_memory_free(hami_internal_allocator(lock), done);
         return NULL;
     }
@@ -198,10 +193,7 @@ static void free_done(struct hami_nodelock *lock, struct hami_internal_done *don
 static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
                  struct hami_internal_done *done, uint64_t deadline_ns)
 {
-    uint64_t seconds = deadline_ns / NS_PER_S;
-    struct timespec until = {.tv_sec =
-                                 (time_t)(seconds < INT32_MAX ? seconds : INT32_MAX),
-                             .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+    struct timespec until = moment_timespec(deadline_ns);
 
     while (!done->ended) {
         if (!lock->system_clock) {

@@ -23,6 +23,7 @@
 #include "keys.h"
 #include "lease.h"
 #include "memory.h"
+#include "moment.h"
 #include "names.h"
 #include "node.h"
 #include "run.h"
@@ -119,18 +120,12 @@ void hami_internal_manager_unref(struct hami_nodelock *lock)
 
 static int init_locks(struct hami_nodelock *lock)
 {
-    pthread_condattr_t attributes;
-
     (void)pthread_mutex_init(&lock->table.mutex, NULL);
     (void)pthread_mutex_init(&lock->kept_mutex, NULL);
     (void)pthread_mutex_init(&lock->keys_mutex, NULL);
     (void)pthread_mutex_init(&lock->timers_mutex, NULL);
     (void)pthread_mutex_init(&lock->ready_mutex, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init(&lock->ready_condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return failed ? HAMI_E_NOMEM : 0;
+    return moment_condition(&lock->ready_condition) < 0 ? HAMI_E_NOMEM : 0;
 }
 
 /* Fills a zeroed manager; on failure destroy() takes it as it is. */
@@ -158,8 +153,7 @@ static int init(struct hami_nodelock *lock)
 static void wait_for_work(struct hami_nodelock *lock)
 {
     uint64_t due = hami_internal_dispatch_next(lock);
-    struct timespec until = {.tv_sec = (time_t)(due / NS_PER_S),
-                             .tv_nsec = (long)(due % NS_PER_S)};
+    struct timespec until = moment_timespec(due);
 
     (void)pthread_mutex_lock(&lock->ready_mutex);
     if (!lock->woken && !lock->stop && due == HAMI_DEADLINE_NEVER) {

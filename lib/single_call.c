@@ -12,6 +12,7 @@
 #include "config.h"
 #include "errors.h"
 #include "memory.h"
+#include "moment.h"
 #include "names.h"
 
 #define EDITS_MAX 32
@@ -102,7 +103,6 @@ static int copy_edits(struct single *single, const char *node,
 static struct single *make(const char *node, const struct hami_transport_edit *edits,
                            size_t count, uint64_t timeout_ms)
 {
-    pthread_condattr_t attributes;
     struct single *single =
         hami_internal_memory_zero(&hami_internal_memory_default, sizeof(*single));
 
@@ -121,10 +121,7 @@ static struct single *make(const char *node, const struct hami_transport_edit *e
     }
     atomic_init(&single->references, 2);
     (void)pthread_mutex_init(&single->mutex, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&single->condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)moment_condition(&single->condition);
     single->call->completed = completed;
     single->call->completed_data = single;
     single->call->now = monotonic_ns;
@@ -136,8 +133,7 @@ static struct single *make(const char *node, const struct hami_transport_edit *e
 static bool await(struct single *single)
 {
     uint64_t until_ns = single->call->deadline_ns + HAMI_INTERNAL_CALL_GRACE_NS;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
-                             .tv_nsec = (long)(until_ns % NS_PER_S)};
+    struct timespec until = moment_timespec(until_ns);
     int failed = 0;
 
     (void)pthread_mutex_lock(&single->mutex);

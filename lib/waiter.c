@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "after.h"
 #include "cancel.h"
@@ -19,6 +18,7 @@
 #include "keys.h"
 #include "manager.h"
 #include "memory.h"
+#include "moment.h"
 #include "names.h"
 #include "node.h"
 #include "queue.h"
@@ -93,19 +93,6 @@ static void free_wait(struct hami_wait *wait)
     hami_internal_memory_free(allocator, wait);
 }
 
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-
-    if (pthread_condattr_init(&attributes) != 0) {
-        return -1;
-    }
-    int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    failed = failed ? failed : pthread_cond_init(condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return failed ? -1 : 0;
-}
-
 static struct hami_wait *make_wait(struct hami_nodelock *lock,
                                    const struct hami_nodelock_request *request)
 {
@@ -115,7 +102,7 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
     if (!wait) {
         return NULL;
     }
-    if (init_condition(&wait->condition) < 0) {
+    if (moment_condition(&wait->condition) < 0) {
         hami_internal_memory_free(allocator, wait);
         return NULL;
     }
@@ -310,22 +297,12 @@ static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *
 
 /* ---- the blocking forms ---- */
 
-static void to_timespec(uint64_t ns, struct timespec *ret)
-{
-    /* A deadline far away stays within time_t. */
-    uint64_t seconds = ns / NS_PER_S;
-
-    ret->tv_sec = (time_t)(seconds < INT32_MAX ? seconds : INT32_MAX);
-    ret->tv_nsec = (long)(ns % NS_PER_S);
-}
-
 /* Waits for the end; with the node's mutex held. */
 static void park(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
-    struct timespec until;
+    struct timespec until = moment_timespec(wait->deadline_ns);
 
-    to_timespec(wait->deadline_ns, &until);
     while (!wait->ended) {
         if (!wait->lock->system_clock) {
             (void)pthread_cond_wait(&wait->condition,
