@@ -234,7 +234,7 @@ def _when_patient(values, burst):
            f"{writers.counts}, refused {writers.refusals[:3]}")
 
 
-def create(plane, name, count, schedulers=("default-scheduler",)):
+def create(plane, name, count, schedulers=("default-scheduler",), first=0):
     """All pods at once; kube-scheduler sees them as fast as the server takes them."""
     local = threading.local()
 
@@ -251,7 +251,7 @@ def create(plane, name, count, schedulers=("default-scheduler",)):
         local.client.need("POST", "/api/v1/namespaces/default/pods", pod)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(create_one, range(count)))
+        list(pool.map(create_one, range(first, first + count)))
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -13,6 +13,10 @@ from cluster import chaos_world, processes
 
 MOMENT_SECONDS = 30
 LATE_ATTEMPTS = 8
+MORE_PODS = 8
+
+ONE = ("default-scheduler",)
+BOTH = ("default-scheduler", "second-scheduler")
 
 
 def _killed(*names):
@@ -70,13 +74,15 @@ def _is_lock_of_a(moment):
 
 
 def _late(world, name, stopped):
+    # The other replica may have served all of its own while this one was slow.
+    world.create(name, MORE_PODS, BOTH[1:], first=len(stopped.pods))
     taken = world.wait(name, lambda moment: moment.lock and moment.lock != stopped.lock,
                        MOMENT_SECONDS)
     world.resume("hamid-a")
     world.tell("proxy-a", "clear")
     if taken is None:
         raise processes.Failed("nobody took the lock of a holder that stands still")
-    return {"late_pod": stopped.owner["metadata"]["name"]}
+    return {"late_pod": stopped.owner["metadata"]["name"], "more_pods": MORE_PODS}
 
 
 def _network(command, proxies, seconds):
@@ -100,9 +106,6 @@ def _cut(where):
 def _stalled(way):
     return _network(lambda source: f"stall {way} 0", list(chaos_world.PROXIES), 4.0)
 
-
-ONE = ("default-scheduler",)
-BOTH = ("default-scheduler", "second-scheduler")
 
 # Name -> (schedulers that the pods ask for, what is done).
 FAULTS = {

@@ -136,10 +136,8 @@ def missing(known, history):
     """Revisions that no successful request of the log accounts for."""
     versions = {(event.resource, event.version) for event in known
                 if event.is_write and event.succeeded}
-    bound = {pod.uid for pod in pods.collect(known).all if pod.bound is not None}
     return [revision for revision in history
-            if (revision.resource, revision.version) not in versions
-            and not (revision.is_binding and revision.metadata.get("uid") in bound)]
+            if (revision.resource, revision.version) not in versions]
 
 
 def lost(known, history):
@@ -153,12 +151,28 @@ def lost(known, history):
 
 def complete(known, history):
     """The log's events and one for each write that it lacks; and how many those are."""
+    _place_bindings(known, history)
     gaps = missing(known, history)
     moments = sorted(((event.version, event.received, event.finished) for event in known
                       if event.is_write and event.version is not None))
     added = [_event(revision, moments, len(known) + index)
              for index, revision in enumerate(gaps)]
     return sorted(known + added, key=lambda event: (event.finished, event.position)), len(gaps)
+
+
+def _place_bindings(known, history):
+    """A Binding is answered without the version that it made; the store knows it."""
+    bound = {pod.uid: pod.bound for pod in pods.collect(known).all
+             if pod.bound is not None and pod.bound.subresource == "binding"}
+    for revision in history:
+        event = bound.get(revision.metadata.get("uid")) if revision.is_binding else None
+        if event is not None:
+            event.response = _answer(revision)
+
+
+def _answer(revision):
+    return {**revision.body, "metadata": {**revision.metadata,
+                                          "resourceVersion": str(revision.version)}}
 
 
 def _event(revision, moments, position):
@@ -174,8 +188,7 @@ def _event(revision, moments, position):
         "user": {"username": revision.writer},
         "requestObject": {"metadata": {"annotations": revision.changed_annotations},
                           "status": revision.body.get("status")},
-        "responseObject": {**revision.body, "metadata": {
-            **revision.metadata, "resourceVersion": str(revision.version)}},
+        "responseObject": _answer(revision),
     }, position)
     place = bisect.bisect(moments, (revision.version,))
     if moments:

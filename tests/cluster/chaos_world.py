@@ -185,8 +185,8 @@ class World:
             time.sleep(pause)
         return None
 
-    def create(self, name, count, schedulers):
+    def create(self, name, count, schedulers, first=0):
         try:
-            burst.create(self.plane, name, count, schedulers)
+            burst.create(self.plane, name, count, schedulers, first)
         except api.Refused as error:
             raise processes.Failed(f"the pods could not be created: {error}") from error

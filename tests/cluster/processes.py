@@ -93,6 +93,9 @@ class Group:
         return self.start(name, *self.commands[name])
 
     def close(self):
+        # One that was started again keeps its place: what needs it ends before it.
+        order = list(self.commands)
+        self.children.sort(key=lambda pair: order.index(pair[0]))
         for _, child in self.children:
             # One that was stopped could not hear that it is to end.
             child.send_signal(signal.SIGCONT)

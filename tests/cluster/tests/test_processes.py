@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The libhaminodelock authors
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,20 @@ class Ending(unittest.TestCase):
             self.assertIsNone(child.poll())
             group.close()
             self.assertIsNotNone(child.returncode)
+
+    def test_a_child_that_stands_still_and_one_started_again_are_closed_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            group = processes.Group(folder)
+            words = [sys.executable, "-c", "import signal; signal.pause()"]
+            first, second = (group.start(name, words) for name in ("first", "second"))
+            group.kill("first")
+            again = group.start_again("first")
+            self.assertIsNotNone(first.returncode)
+            self.assertIs(group.find("first"), again)
+            second.send_signal(signal.SIGSTOP)
+            group.close()
+            self.assertEqual((second.returncode, again.returncode),
+                             (-signal.SIGTERM, -signal.SIGTERM))
 
     def test_a_killed_parent_takes_its_children_along(self):
         with tempfile.TemporaryDirectory() as folder:
