@@ -13,6 +13,7 @@
 #include "backend.h"
 #include "binding.h"
 #include "checker.h"
+#include "foreign.h"
 #include "replica.h"
 #include "store.h"
 #include "trace.h"
@@ -355,6 +356,12 @@ static void try_again(struct world *world, void *subject, uint64_t argument)
     }
     if (pod->attempts > 0 && !world->calm) {
         move(world, pod);
+    }
+    if (pod->foreign) {
+        if (pod->active == 0) {
+            foreign_bind(world, pod);
+        }
+        return;
     }
     binder_start(world, pod, replica);
     if (!world->calm && engine_chance(&world->engine, RANDOM_WORK, 100000)) {

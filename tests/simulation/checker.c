@@ -158,7 +158,8 @@ static void leave(struct world *world, uint32_t index)
     pod->node = -1;
 }
 
-static void enter(struct world *world, const struct pod *pod, const struct object *after)
+static void enter(struct world *world, const struct pod *pod, const struct object *after,
+                  enum writer writer)
 {
     struct node *node = store_node(world, after->node);
     struct seen_pod *seen = see(world, pod->index);
@@ -167,10 +168,10 @@ static void enter(struct world *world, const struct pod *pod, const struct objec
         return;
     }
     struct seen_node *place = &world->checker->nodes[node->index];
-    if (!node->object) {
+    bool named = strcmp(checker_owner(world, node->object), after->uid) == 0;
+    if (!node->object || (writer == WRITER_FOREIGN && !named)) {
         seen->excused = true;
-    } else if (!seen->excused &&
-               strcmp(checker_owner(world, node->object), after->uid) != 0) {
+    } else if (!seen->excused && !named) {
         checker_violation(world, &world->result.lost_locks, node,
                           "%s (%s) was bound to %s without its lock", pod->name,
                           after->uid, node->name);
@@ -212,7 +213,6 @@ void checker_pod(struct world *world, struct pod *pod, const struct object *befo
     struct seen_pod *seen = see(world, pod->index);
 
     (void)before;
-    (void)writer;
     if (after && strcmp(seen->uid, after->uid) != 0) {
         leave(world, pod->index);
         (void)snprintf(seen->uid, sizeof(seen->uid), "%s", after->uid);
@@ -220,7 +220,7 @@ void checker_pod(struct world *world, struct pod *pod, const struct object *befo
     }
     bool waits = after && is_waiting(after);
     if (waits && seen->node < 0) {
-        enter(world, pod, after);
+        enter(world, pod, after, writer);
     } else if (!waits) {
         leave(world, pod->index);
     }

@@ -18,7 +18,8 @@ static const char help[] =
     "usage: simulation [--seed S] [--acquires N] [--codec kubernetes|plain|both]\n"
     "                  [--faults PERCENT] [--without KIND,KIND..] [--broken VARIANT]\n"
     "                  [--json] [--progress] [--no-shrink]\n"
-    "       simulation --world SEED --acquires N --nodes N --burst N --replicas N ..\n"
+    "       simulation --world SEED --acquires N --nodes N --burst N --replicas N\n"
+    "                  [--foreign] ..\n"
     "                  one world alone, as a failure prints it\n"
     "--faults scales the odds of all faults (100 = as they are, 0 = none).\n";
 
@@ -38,6 +39,7 @@ static void print_plan(const struct plan *plan)
                  plan->seed, plan->acquires, plan->nodes, plan->burst, plan->replicas,
                  plan->kubernetes ? "kubernetes" : "plain", plan->fault_percent,
                  broken_names[plan->broken]);
+    (void)printf("%s", plan->foreign ? " --foreign" : "");
     bool first = true;
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         if (!(plan->faults >> kind & 1)) {
@@ -171,6 +173,9 @@ static bool read_option(int option, char *value, struct asked *asked)
         asked->world = true;
         asked->plan.seed = number;
         return true;
+    case 'F':
+        asked->plan.foreign = true;
+        return true;
     case 'n':
         asked->plan.nodes = (uint32_t)number;
         return number > 0;
@@ -201,6 +206,7 @@ static bool read_arguments(int count, char **arguments, struct asked *asked)
         {"nodes", required_argument, NULL, 'n'},
         {"burst", required_argument, NULL, 'B'},
         {"replicas", required_argument, NULL, 'r'},
+        {"foreign", no_argument, NULL, 'F'},
         {NULL, 0, NULL, 0},
     };
 

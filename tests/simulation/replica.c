@@ -104,6 +104,10 @@ void replica_start(struct world *world, int index)
     config.hold_limit_ms = draw(world, holds, 3);
     config.call_timeout_ms = draw(world, calls, 3);
     config.expire_ms = draw(world, ages, 2);
+    if (world->plan.foreign) {
+        /* Its Bindings can't be revoked: nothing but time protects them. */
+        config.expire_ms = 60000;
+    }
     config.stall_limit_ms = draw(world, stalls, 3);
     config.nodes_max = world->plan.nodes < 64 ? 64 : world->plan.nodes;
     struct hami_error error = HAMI_ERROR_INIT;

@@ -227,6 +227,7 @@ struct plan run_plan(const struct options *options, uint64_t number)
         .replicas = 2 + seed % 2,
         .kubernetes = options->codec == CODEC_KUBERNETES ||
                       (options->codec == CODEC_BOTH && (number / count + number) % 2),
+        .foreign = seed / 2 % 3 == 0,
         .fault_percent = options->fault_percent,
         .faults = options->faults,
         .broken = options->broken,

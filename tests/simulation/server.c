@@ -140,8 +140,8 @@ static int bind_pod(struct request *request, struct pod *pod)
 {
     char fence[24];
 
-    if (strcmp(pod->object->uid, request->uid) != 0 ||
-        !is_version(pod->object, request->version) || pod->object->node[0] ||
+    bool other = request->uid[0] && strcmp(pod->object->uid, request->uid) != 0;
+    if (other || !is_version(pod->object, request->version) || pod->object->node[0] ||
         pod->object->deleting || pod->object->phase >= POD_SUCCEEDED) {
         return 409;
     }
@@ -149,7 +149,9 @@ static int bind_pod(struct request *request, struct pod *pod)
     (void)snprintf(next->node, sizeof(next->node), "%s", request->node);
     (void)snprintf(fence, sizeof(fence), "%" PRIu64, request->fence);
     object_set(next, KEY_PHASE, "allocating");
-    object_set(next, KEY_FENCE, fence);
+    if (request->fence) {
+        object_set(next, KEY_FENCE, fence);
+    }
     store_put_pod(request->world, pod, next, request->writer, request->who);
     request->world->result.bound++;
     return 201;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define LINES 20000
-#define SHOWN 120
+#define SHOWN 600
 
 struct trace {
     size_t end;

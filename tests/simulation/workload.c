@@ -207,6 +207,8 @@ static void burst(struct world *world, struct node *node)
     for (uint64_t i = 0; i < count; i++) {
         struct pod *pod = store_new_pod(world);
         pod->node = node;
+        pod->foreign =
+            world->plan.foreign && engine_chance(&world->engine, RANDOM_WORK, 150000);
         make_pod(world, pod);
         doom(world, pod);
     }

@@ -46,6 +46,7 @@ struct plan {
     uint32_t nodes, replicas;
     uint32_t burst; /* most pods of one burst */
     bool kubernetes;
+    bool foreign;           /* a HAMi scheduler beside, for some of the pods */
     uint32_t fault_percent; /* of the odds in fault.c */
     uint32_t faults;        /* bits: kinds that may happen */
     enum broken broken;
