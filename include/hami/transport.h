@@ -84,7 +84,8 @@ struct hami_transport {
 
     /*
      * Makes every Binding of hami_call_owner(call) that is on its way fail: writes
-     * hami_call_revocation(call) onto the owner, guarded by its uid and by its not being bound.
+     * hami_call_revocation(call) onto the owner, guarded by its uid and by its not being bound, and
+     * so that a second copy of the write, however late, can't cover a newer revocation.
      * Completes by hami_call_done_owner(): 0 with the facts after the write; HELD with facts where the
      * guard refused (bound, or another uid); facts.exists false where it is gone. NULL = Bindings
      * can't be revoked: release and undo are plain compare-and-set. T1, T3 and T4 hold.

@@ -3,12 +3,13 @@
 /*
  * Inspects the pod that owns a lock, and revokes its pending Bindings.
  *
- * A revocation is one patch of the pod that tests uid and empty nodeName; it gives the
- * pod a version that no Binding on its way carries. Happy path: 200, done. Refused or
- * unanswered: one read tells why. Gone: done. Bound, or another uid: HELD, and sure,
- * since a late copy of the patch is refused as well. Our text is there: done. None of
- * these: the patch is sent again (the same text, so that a copy that lands late changes
- * nothing), a few times at most.
+ * A revocation is one patch of the pod that tests uid, empty nodeName and the version of
+ * a read before; it gives the pod a version that no Binding on its way carries. Without
+ * the version a second copy that lands late would put its text over a newer revocation's,
+ * and whoever compares would find the one that was there before. Happy path: read, patch,
+ * 200, done. Refused or unanswered: one more read tells why. Gone: done. Bound, or
+ * another uid: HELD, and sure, since a late copy of the patch is refused as well. Our
+ * text is there: done. None of these: the patch is sent again, a few times at most.
  */
 #include "annotation.h"
 
@@ -143,13 +144,14 @@ int hami_internal_annotation_inspect(struct hami_transport *transport, hami_call
 static void revocation_answered(struct hami_internal_annotation_operation *operation,
                                 const struct hami_kubernetes_answer *answer);
 
-static int send_revocation(struct hami_internal_annotation_operation *operation)
+static int send_revocation(struct hami_internal_annotation_operation *operation,
+                           const char *version)
 {
     const char *text = hami_call_revocation(operation->call);
     char *body = NULL;
     int code = hami_internal_jsonpatch_unbound_pod(hami_call_owner(operation->call)->uid,
-                                                   HAMI_HANDSHAKE_REVOKED_KEY, text,
-                                                   operation->form, &body);
+                                                   version, HAMI_HANDSHAKE_REVOKED_KEY,
+                                                   text, operation->form, &body);
     if (code == 0) {
         code = hami_internal_annotation_send(operation, body, NULL, true,
                                              revocation_answered);
@@ -165,7 +167,7 @@ static void finish_revoked(struct hami_internal_annotation_operation *operation,
     finish(operation, code, facts, NULL);
 }
 
-/* A read after a patch that was refused or not answered. */
+/* A read before the first patch, or after one that was refused or not answered. */
 static void judge_pod(struct hami_internal_annotation_operation *operation,
                       const json_t *pod, const struct hami_kubernetes_answer *answer)
 {
@@ -184,8 +186,9 @@ static void judge_pod(struct hami_internal_annotation_operation *operation,
     operation->form = hami_internal_object_has_annotations(pod)
                           ? HAMI_INTERNAL_JSONPATCH_BY_KEY
                           : HAMI_INTERNAL_JSONPATCH_NEW_MAP;
-    int code =
-        operation->writes < WRITES_MAX ? send_revocation(operation) : HAMI_E_TRANSPORT;
+    int code = operation->writes < WRITES_MAX && facts.version != NULL
+                   ? send_revocation(operation, facts.version)
+                   : HAMI_E_TRANSPORT;
     if (code < 0) {
         fail(operation, code, answer);
     }
@@ -251,7 +254,7 @@ int hami_internal_annotation_revoke(struct hami_transport *transport, hami_call 
     }
     int code = HAMI_E_PROTO;
     if (pod->uid != NULL && pod->uid[0] != '\0') {
-        code = send_revocation(operation);
+        code = hami_internal_annotation_send(operation, NULL, NULL, true, pod_looked_at);
     }
     if (code == HAMI_E_PROTO) {
         finish(operation, HAMI_E_PROTO, NULL, "A revocation needs the owner's uid");

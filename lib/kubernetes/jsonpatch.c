@@ -281,13 +281,13 @@ int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_
     return code;
 }
 
-int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *key,
-                                        const char *value,
+int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *version,
+                                        const char *key, const char *value,
                                         enum hami_internal_jsonpatch_form form,
                                         char **ret)
 {
-    /* No test of the annotation itself: what it was does not matter, the pod's state
-     * does. */
+    /* The version guards the annotation, too: a second copy of the patch, however late,
+     * must not put its text over a newer one. */
     struct hami_transport_edit edit = {HAMI_EDIT_PUT, key, NULL, value};
     json_t *operations = json_array();
     int code = operations != NULL ? 0 : HAMI_E_NOMEM;
@@ -296,6 +296,10 @@ int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *key,
     }
     if (code == 0) {
         code = hami_internal_jsonpatch_test(operations, "/spec/nodeName", NULL);
+    }
+    if (code == 0) {
+        code = hami_internal_jsonpatch_test(operations, "/metadata/resourceVersion",
+                                            version);
     }
     if (code == 0) {
         code = form == HAMI_INTERNAL_JSONPATCH_BY_KEY

@@ -73,11 +73,11 @@ int hami_internal_jsonpatch_add_edits(json_t *operations,
                                       enum hami_internal_jsonpatch_form form);
 
 /*
- * Writes the patch that puts one annotation onto a pod if it still has this uid and is
- * not bound. Otherwise as above.
+ * Writes the patch that puts one annotation onto a pod if it still has this uid and this
+ * version and is not bound. Otherwise as above.
  */
-int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *key,
-                                        const char *value,
+int hami_internal_jsonpatch_unbound_pod(const char *uid, const char *version,
+                                        const char *key, const char *value,
                                         enum hami_internal_jsonpatch_form form,
                                         char **ret);
 

@@ -157,7 +157,7 @@ static void check_revocation(const struct hami_transport_edit *edit, const char 
         return;
     }
     int code =
-        hami_internal_jsonpatch_unbound_pod(uid, edit->key, edit->value, form, &text);
+        hami_internal_jsonpatch_unbound_pod(uid, "42", edit->key, edit->value, form, &text);
     FUZZ_CHECK((code == 0) == (text != NULL));
     if (code != 0) {
         return;
@@ -166,6 +166,7 @@ static void check_revocation(const struct hami_transport_edit *edit, const char 
     FUZZ_CHECK(json_is_array(patch) && check_order(patch) == 1);
     FUZZ_CHECK(has_test(patch, "/metadata/uid", uid));
     FUZZ_CHECK(has_test(patch, "/spec/nodeName", NULL));
+    FUZZ_CHECK(has_test(patch, "/metadata/resourceVersion", "42"));
     json_decref(patch);
     free(text);
 }

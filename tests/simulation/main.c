@@ -98,6 +98,7 @@ static int show_failure(struct plan plan, const struct result *result, bool shri
     (void)printf("violation at step %" PRIu64 " of seed %" PRIu64 ": %s\n",
                  result->first_step, plan.seed, result->first);
     print_plan(&plan);
+    (void)fflush(stdout);
     if (shrink) {
         plan = run_shrink(&plan);
         (void)printf("smaller:\n");

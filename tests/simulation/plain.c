@@ -261,7 +261,7 @@ static int inspect(struct hami_transport *transport, hami_call *call)
     return 0;
 }
 
-static void send_revocation(struct operation *operation);
+static void send_revocation(struct operation *operation, uint64_t version);
 
 static void pod_looked_at(struct request *request)
 {
@@ -282,7 +282,7 @@ static void pod_looked_at(struct request *request)
     } else if (stands && strcmp(stands, text) == 0) {
         end_owner(operation, 0, request->object, HAMI_FACTS_READ);
     } else if (operation->writes < WRITES_MAX && !is_over(operation)) {
-        send_revocation(operation);
+        send_revocation(operation, request->object->version);
     } else {
         end_owner(operation, operation->in_doubt ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT,
                   NULL, HAMI_FACTS_READ);
@@ -291,11 +291,10 @@ static void pod_looked_at(struct request *request)
 
 static void look_at_pod(struct operation *operation)
 {
-    struct acquire *acquire = operation->request->acquire;
-
     (void)prepare(operation, VERB_GET_POD, hami_call_owner(operation->call)->name,
                   pod_looked_at);
-    operation->request->acquire = acquire;
+    operation->request->acquire = meant(operation->plain, hami_call_node(operation->call),
+                                        hami_call_owner(operation->call)->name);
     request_send(operation->request, hami_call_deadline(operation->call));
 }
 
@@ -317,7 +316,7 @@ static void revoked(struct request *request)
     }
 }
 
-static void send_revocation(struct operation *operation)
+static void send_revocation(struct operation *operation, uint64_t version)
 {
     struct plain *plain = operation->plain;
     const struct hami_owner *owner = hami_call_owner(operation->call);
@@ -330,6 +329,8 @@ static void send_revocation(struct operation *operation)
     (void)prepare(operation, broken ? VERB_GET_POD : VERB_REVOKE, owner->name, revoked);
     operation->writes++;
     operation->request->text = strdup(hami_call_revocation(operation->call));
+    (void)snprintf(operation->request->version, sizeof(operation->request->version),
+                   "%" PRIu64, version);
     (void)snprintf(operation->request->uid, sizeof(operation->request->uid), "%s",
                    owner->uid);
     operation->request->acquire =
@@ -344,7 +345,7 @@ static int revoke(struct hami_transport *transport, hami_call *call)
     if (replica_of(plain)->dead) {
         return HAMI_E_TRANSPORT;
     }
-    send_revocation(begin(plain, call));
+    look_at_pod(begin(plain, call));
     return 0;
 }
 

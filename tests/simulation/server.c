@@ -124,7 +124,8 @@ static int patch_pod(struct request *request, struct pod *pod)
 
 static int revoke(struct request *request, struct pod *pod)
 {
-    if (strcmp(pod->object->uid, request->uid) != 0 || pod->object->node[0]) {
+    if (strcmp(pod->object->uid, request->uid) != 0 || pod->object->node[0] ||
+        !is_version(pod->object, request->version)) {
         return 422;
     }
     if (is_same(object_get(pod->object, KEY_REVOKED), request->text)) {

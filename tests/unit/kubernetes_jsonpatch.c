@@ -208,26 +208,30 @@ START_TEST(a_version_can_stand_in_for_texts_that_servers_write_differently)
 }
 END_TEST
 
-START_TEST(a_revocation_tests_uid_and_that_the_pod_is_not_bound)
+START_TEST(a_revocation_tests_uid_version_and_that_the_pod_is_not_bound)
 {
     char *text = NULL;
     ck_assert_int_eq(
-        hami_internal_jsonpatch_unbound_pod("u-1", "hami.io/mutex.revoked", "n1,7,h,1",
-                                            HAMI_INTERNAL_JSONPATCH_BY_KEY, &text),
+        hami_internal_jsonpatch_unbound_pod("u-1", "42", "hami.io/mutex.revoked",
+                                            "n1,7,h,1", HAMI_INTERNAL_JSONPATCH_BY_KEY,
+                                            &text),
         0);
     ck_assert_str_eq(
         text, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
               "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
+              "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\","
+              "\"value\":\"42\"},"
               "{\"op\":\"add\",\"path\":\"/metadata/annotations/hami.io~1mutex.revoked\","
               "\"value\":\"n1,7,h,1\"}]");
     free(text);
     ck_assert_int_eq(hami_internal_jsonpatch_unbound_pod(
-                         "u-1", "k", "v", HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
+                         "u-1", "42", "k", "v", HAMI_INTERNAL_JSONPATCH_NEW_MAP, &text),
                      0);
     ck_assert_str_eq(
         text,
         "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
         "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
+        "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"42\"},"
         "{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":null},"
         "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{\"k\":\"v\"}}]");
     free(text);
@@ -277,7 +281,7 @@ int main(void)
     tcase_add_test(cases, texts_are_escaped_as_the_server_escapes_its_own);
     tcase_add_test(cases,
                    a_version_can_stand_in_for_texts_that_servers_write_differently);
-    tcase_add_test(cases, a_revocation_tests_uid_and_that_the_pod_is_not_bound);
+    tcase_add_test(cases, a_revocation_tests_uid_version_and_that_the_pod_is_not_bound);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
