@@ -108,7 +108,7 @@ class Replicas(unittest.TestCase):
         seen = self.sleep_while(
             {"verb": "patch", "resource": "nodes", "body": f"default,{SLEEPER}",
              "count": 1, "action": "nothing", "delay_answer_ms": 1500},
-            lambda burst: burst.pod("burst-0008")["spec"].get("nodeName"))
+            lambda burst: SLEEPER not in burst.lock())
         self.assertEqual(seen, [409])
 
 
