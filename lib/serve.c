@@ -245,6 +245,27 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
     return LOOK_WORKING;
 }
 
+/*
+ * A lock without a lease is the asker's by its name alone. Its pod may have been replaced
+ * since it was looked at, and the lock be its successor's: so the look has to be a read
+ * that began after the lock was seen.
+ */
+static bool is_adopted_unseen(const struct hami_wait *wait,
+                              struct hami_internal_slot *const *slots)
+{
+    const struct hami_internal_facts *facts = wait->grant->judged;
+    bool read = wait->asker == ASKER_FIT && facts->facts.source == HAMI_FACTS_READ;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        if (slots[i]->record.kind == HAMI_LOCK_OWNED && slots[i]->reason == REASON_OWN &&
+            !slots[i]->record.has_lease &&
+            !(read && wait->asker_ns >= slots[i]->first_seen_ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* All its keys are free. */
 static enum hami_internal_look take_turn(struct hami_internal_round *round,
                                          struct hami_wait *wait,
@@ -253,6 +274,11 @@ static enum hami_internal_look take_turn(struct hami_internal_round *round,
     bool fresh = wait->asker == ASKER_FIT &&
                  round->now_ns < wait->asker_ns + HAMI_INTERNAL_ASKER_AGE_NS;
 
+    if (round->node->lock->transport->inspect && is_adopted_unseen(wait, slots)) {
+        round->node->suspects += wait->asker != ASKER_SUSPECT;
+        wait->asker = ASKER_SUSPECT;
+        return start_asker(round, wait);
+    }
     if (round->node->lock->transport->inspect && !fresh) {
         return start_asker(round, wait);
     }

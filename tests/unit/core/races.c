@@ -166,6 +166,38 @@ START_TEST(freeing_a_manager_ends_a_release_and_a_check_that_are_under_way)
 }
 END_TEST
 
+/* A lock without a lease is the asker's only by its name, and that may be another's by
+ * now. */
+START_TEST(
+    a_lock_of_the_askers_name_is_adopted_only_if_its_pod_was_read_after_it_was_seen)
+{
+    static struct scripted_wait b;
+    struct hami_owner_facts bound = {.size = sizeof(bound),
+                                     .exists = true,
+                                     .uid = "uid-c",
+                                     .node = "n1",
+                                     .devices_left = true};
+
+    scripted_start((struct scripted_options){.owners = true});
+    scripted_pod("b", "uid-b");
+    scripted_pod_facts("c", &bound);
+    lock_for("c", "7");
+    scripted_acquire(&b, "n1", "b", 60000);
+    scripted_advance(150);
+    ck_assert(!b.ended);
+    /* The pod is created anew, and a binder that goes by names locks the node for it. */
+    bound.uid = "uid-successor";
+    scripted_pod_facts("b", &bound);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, LOCK("b")),
+                     0);
+    scripted_advance(500);
+    ck_assert_str_eq(scripted_lock_value("n1"), LOCK("b"));
+    ck_assert_int_eq(b.code, HAMI_E_LOST);
+    ck_assert_ptr_nonnull(strstr(b.text, "replaced"));
+    scripted_stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("races");
@@ -182,5 +214,10 @@ int main(void)
     tcase_add_test(tcase,
                    freeing_a_manager_ends_a_release_and_a_check_that_are_under_way);
     suite_add_tcase(suite, tcase);
+    TCase *bare = tcase_create("without a watch");
+    tcase_add_test(
+        bare,
+        a_lock_of_the_askers_name_is_adopted_only_if_its_pod_was_read_after_it_was_seen);
+    suite_add_tcase(suite, bare);
     return scripted_run(suite);
 }
