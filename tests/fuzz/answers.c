@@ -6,7 +6,8 @@
  *
  * Input: the first byte says what is asked and how the exchange ends; then one answer
  * after the other, separated by the byte 0x1e: header lines, an empty line, the body.
- * Several are given while the client tries again.
+ * Several are given while the client tries again. A header line that starts with '*' is
+ * what libcurl says of the exchange itself.
  */
 #include "fuzz.h"
 
@@ -142,7 +143,9 @@ void hami_internal_http_job_free(hami_kubernetes *self,
 /* ---- who asked ---- */
 
 static unsigned answers_told, lines_told, opened_told;
-static bool is_write, is_doubtful; /* sent, and broken off */
+static bool is_write;
+static bool is_doubtful; /* sent, and broken off, and nothing was said of it */
+static bool was_said;
 
 static void check_answer(const struct hami_kubernetes_answer *answer)
 {
@@ -201,12 +204,20 @@ static bool give(struct hami_internal_http_transfer *transfer, const char *bytes
         char *copy = malloc(part);
         FUZZ_CHECK(copy != NULL);
         memcpy(copy, bytes, part);
-        size_t took = (in_head ? on_header : on_body)(copy, 1, part, transfer);
+        size_t took = part;
+        bool is_empty = end != NULL && part <= 2 && copy[0] != '*';
+        if (in_head && copy[0] == '*') {
+            was_said = true;
+            (void)hami_internal_http_delivery_debug(&client, CURLINFO_TEXT, copy + 1,
+                                                    part - 1, transfer);
+        } else {
+            took = (in_head ? on_header : on_body)(copy, 1, part, transfer);
+        }
         free(copy);
         if (took != part) {
             return false;
         }
-        in_head = in_head && !(part <= 2 && end != NULL);
+        in_head = in_head && !is_empty;
         bytes += part;
         length -= part;
     }
@@ -221,19 +232,15 @@ static CURLcode exchange(struct hami_internal_http_transfer *transfer,
     CURLcode code = answer == NULL ? CURLE_COULDNT_CONNECT : CURLE_OK;
 
     if (answer != NULL) {
-        char debug[] = "REFUSED_STREAM";
         FUZZ_CHECK(hami_internal_http_delivery_before_send(transfer, NULL, NULL, 443,
                                                            1000) == CURL_PREREQFUNC_OK);
-        if ((kind & 16) != 0 && !is_write) {
-            (void)hami_internal_http_delivery_debug(&client, CURLINFO_TEXT, debug,
-                                                    sizeof(debug) - 1, transfer);
-        }
         if (!give(transfer, answer, length, (kind & 4) != 0 ? 1 : 0)) {
             code = CURLE_WRITE_ERROR;
         } else if ((kind & 8) != 0 && input->at == NULL) {
             code = CURLE_RECV_ERROR;
         }
-        is_doubtful = is_doubtful || code != CURLE_OK || transfer->status < 100;
+        is_doubtful =
+            !was_said && (is_doubtful || code != CURLE_OK || transfer->status < 100);
     }
     free(answer);
     return code;
@@ -336,7 +343,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     TAILQ_INIT(&client.waiting);
     now_ns = UINT64_C(1000000000);
     answers_told = lines_told = opened_told = 0;
-    is_doubtful = false;
+    is_doubtful = was_said = false;
     if ((kind & 1) != 0) {
         follow(&input, kind);
     } else {

@@ -15,6 +15,15 @@
          */
 #define IN_A_ROW_MAX 3
 
+/* Only each n-th run, where each costs much. */
+static unsigned stride(void)
+{
+    const char *text = getenv("SWEEP_STRIDE");
+    int given = text ? atoi(text) : 1;
+
+    return given > 0 ? (unsigned)given : 1;
+}
+
 /* ---- memory that runs out ---- */
 
 static unsigned allocations, failing; /* the n-th fails; 0 = none */
@@ -96,7 +105,7 @@ static unsigned run_all(const struct sweep_scenario *scenario, enum sweep_way wa
 {
     unsigned runs = 0, calls = RUNS_MAX;
 
-    for (unsigned first = 1; first <= calls; first++) {
+    for (unsigned first = 1; first <= calls; first += stride()) {
         struct sweep_fault fault = {way, first, length};
         (void)snprintf(sweep_run, sizeof(sweep_run), "%s, %s, calls %u to %u",
                        scenario->name, sweep_way_names[way], first, first + length - 1);
@@ -148,7 +157,7 @@ START_TEST(each_allocation_fails_one_by_one)
     unsigned runs = 0;
     bool failed = true;
 
-    for (unsigned nth = 1; failed; nth++) {
+    for (unsigned nth = 1; failed; nth += stride()) {
         failing = 0;
         start(scenario, true);
         sweep_checks_start(SWEEP_NO_FAULT, true, scenario->owners);

@@ -113,6 +113,8 @@ void sweep_look(struct sweep_holder *holder);
 void sweep_bind_and_hand_off(struct sweep_holder *holder);
 /* The node side serves the pod and removes the lock; it must be this pod's. */
 void sweep_serve(struct sweep_holder *holder);
+/* The same by a plugin that writes nothing of use onto the pod. */
+void sweep_remove(struct sweep_holder *holder);
 
 /* As soon as no lock stands, this one does: another replica's. Once. */
 void sweep_let_rival_take(const char *lock, const char *lease);

@@ -124,7 +124,7 @@ static void check_former(const struct sweep_holder *now,
     if (with_owners) {
         struct hami_owner_facts facts = facts_of(former->name);
         bool is_bound = facts.devices_left;
-        SWEEP_CHECK(!facts.exists || !is_bound || facts.started,
+        SWEEP_CHECK(!facts.exists || !is_bound || facts.started || former->served,
                     "%s was robbed while it waited for Allocate", former->name);
         SWEEP_CHECK(!facts.exists || is_bound || bind_pod(former) == HAMI_E_LOST,
                     "%s could still be bound under its former lock", former->name);
@@ -256,19 +256,12 @@ void sweep_bind_and_hand_off(struct sweep_holder *holder)
     scripted_dispatch();
 }
 
-void sweep_serve(struct sweep_holder *holder)
+void sweep_remove(struct sweep_holder *holder)
 {
     char memory[64];
-    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
-    char uid[64];
 
     SWEEP_CHECK(is_named(holder), "the node side finds no lock of %s", holder->name);
-    (void)snprintf(uid, sizeof(uid), "uid-%s", holder->name);
-    facts.exists = facts.started = true;
-    facts.uid = uid;
-    facts.node = SWEEP_NODE;
     holder->served = true;
-    scripted_pod_facts(holder->name, &facts);
     ck_assert_int_eq(hami_lease_memory_format(record_of(0).fence, memory, sizeof(memory)),
                      0);
     ck_assert_int_eq(
@@ -277,6 +270,20 @@ void sweep_serve(struct sweep_holder *holder)
                      0);
     scripted_dispatch();
     sweep_check_step();
+}
+
+void sweep_serve(struct sweep_holder *holder)
+{
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+    char uid[64];
+
+    (void)snprintf(uid, sizeof(uid), "uid-%s", holder->name);
+    facts.exists = facts.started = true;
+    facts.uid = uid;
+    facts.node = SWEEP_NODE;
+    SWEEP_CHECK(is_named(holder), "the node side finds no lock of %s", holder->name);
+    scripted_pod_facts(holder->name, &facts);
+    sweep_remove(holder);
 }
 
 static bool wait_ended(void *data)

@@ -163,6 +163,22 @@ static void hand_off(void)
     give_back(b);
 }
 
+/* The watch dies without a word, and the plugin says nothing but by removing the lock. */
+static void hand_off_while_the_watch_is_lost(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    bool granted = sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", false, 2 * SWEEP_WAIT_MS);
+
+    if (granted) {
+        struct hami_transport *store = hami_memory_transport(scripted_store);
+        sweep_bind_and_hand_off(a);
+        store->unwatch(store, scripted_lock);
+        sweep_remove(a);
+    }
+    give_back(b);
+}
+
 static void hand_off_to_a_dead_plugin(void)
 {
     struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
@@ -297,6 +313,7 @@ const struct sweep_scenario sweep_scenarios[] = {
     {"leave alone without owners", true, false, leave_alone},
     {"hand off", true, true, hand_off},
     {"hand off without news", false, true, hand_off},
+    {"hand off, watch lost", true, true, hand_off_while_the_watch_is_lost},
     {"hand off to a dead plugin", true, true, hand_off_to_a_dead_plugin},
     {"release of a bound owner", true, true, release_of_a_bound_owner},
     {"take over, pod gone", true, true, take_over_from_a_pod_that_is_gone},
