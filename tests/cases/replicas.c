@@ -152,6 +152,11 @@ START_TEST(of_forty_that_see_a_stale_lock_exactly_one_takes_it_case_1_11)
         ck_assert_int_eq(kubesim_create_node(fixture.sim, node, NULL, 0), 201);
         (void)kubesim_set_annotation(fixture.sim, "nodes", NULL, node, LOCK,
                                      "2026-01-01T00:00:00Z,default,gone");
+        if (i % 2 == 0) { /* else the first take is guarded by the node's version too */
+            (void)kubesim_set_annotation(fixture.sim, "nodes", NULL, node,
+                                         HAMI_NODELOCK_LEASE_KEY,
+                                         "{\"version\":1,\"fence\":\"5\"}");
+        }
     }
     for (int i = 0; i < RIVALS; i++) {
         (void)snprintf(name, sizeof(name), "w%d", i);
