@@ -153,6 +153,19 @@ static void give_place(struct hami_wait *wait)
     }
 }
 
+/* A full queue does not cost a waiter that came back its old place. */
+static void keep_place(const struct hami_wait *wait)
+{
+    struct hami_nodelock *lock = wait->lock;
+
+    if (wait->returned) {
+        (void)pthread_mutex_lock(&lock->kept_mutex);
+        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, wait->node->name,
+                                  wait->place, wait->since_ns);
+        (void)pthread_mutex_unlock(&lock->kept_mutex);
+    }
+}
+
 /* With the node's mutex: a try that would have to wait ends here. */
 static bool must_wait(const struct hami_wait *wait)
 {
@@ -258,6 +271,7 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
     int code = enqueue(wait, error);
     if (code < 0) {
         (void)pthread_mutex_unlock(&node->mutex);
+        keep_place(wait);
         dispose(wait);
         return code;
     }

@@ -276,6 +276,39 @@ START_TEST(a_full_queue_refuses_the_next)
 }
 END_TEST
 
+START_TEST(a_full_queue_keeps_the_place_of_one_that_comes_back)
+{
+    static struct scripted_wait holder, first, other, again;
+    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
+    struct hami_nodelock_request request;
+
+    config.waiters_per_node_max = 2;
+    scripted_start((struct scripted_options){.watch = true, .config = config});
+    scripted_acquire(&holder, "n1", "holder", 1000);
+    scripted_acquire(&first, "n1", "first", 100);
+    scripted_acquire(&other, "n1", "other", 60000);
+    scripted_advance(200);
+    ck_assert_int_eq(first.code, HAMI_E_TIMEDOUT);
+    static struct scripted_wait filler;
+    scripted_acquire(&filler, "n1", "filler", 100);
+    scripted_request(&request, "n1", "first");
+    request.deadline_ns = HAMI_DEADLINE_NEVER;
+    ck_assert_int_eq(
+        hami_nodelock_acquire_start(scripted_lock, &request, never, NULL, NULL),
+        HAMI_E_LIMIT);
+    scripted_advance(200);
+    ck_assert_int_eq(filler.code, HAMI_E_TIMEDOUT);
+    scripted_acquire(&again, "n1", "first", 60000);
+    ck_assert_int_eq(hami_lease_handoff(holder.lease), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
+    scripted_dispatch();
+    ck_assert_int_eq(again.code, 0);
+    ck_assert(!other.ended);
+    ck_assert_int_eq(hami_lease_handoff(again.lease), 0);
+    scripted_stop();
+}
+END_TEST
+
 START_TEST(a_full_table_makes_room_by_an_idle_node_or_says_so)
 {
     static struct scripted_wait waits[3];
@@ -431,6 +464,7 @@ int main(void)
     tcase_set_timeout(bare, 30);
     tcase_add_test(bare, a_configuration_is_checked_as_a_whole);
     tcase_add_test(bare, a_full_queue_refuses_the_next);
+    tcase_add_test(bare, a_full_queue_keeps_the_place_of_one_that_comes_back);
     tcase_add_test(bare, a_full_table_makes_room_by_an_idle_node_or_says_so);
     tcase_add_test(bare, memory_that_runs_out_at_any_point_is_told_and_leaks_nothing);
     tcase_add_test(bare, a_manager_without_memory_is_not_made_and_leaks_nothing);
