@@ -93,9 +93,10 @@ class Group:
         return self.start(name, *self.commands[name])
 
     def close(self):
-        # One that was started again keeps its place: what needs it ends before it.
-        order = list(self.commands)
-        self.children.sort(key=lambda pair: order.index(pair[0]))
+        # One that was started again keeps its place: what needs it ends before it. Whoever
+        # was added by its starter came last.
+        order = {name: place for place, name in enumerate(self.commands)}
+        self.children.sort(key=lambda pair: order.get(pair[0], len(order)))
         for _, child in self.children:
             # One that was stopped could not hear that it is to end.
             child.send_signal(signal.SIGCONT)
