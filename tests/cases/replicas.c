@@ -36,6 +36,7 @@ static struct {
     unsigned nodes_granted, ended;
     int last_code;
     hami_lease *last;
+    hami_lease *leases[NODES];
 } told;
 
 static void replica_begin(struct replica *replica, const char *holder)
@@ -98,6 +99,7 @@ static void hear(void *data, int code, hami_lease *lease, const struct hami_erro
     told.last = lease;
     if (code == 0 && ++told.granted[node] == 1) {
         told.nodes_granted++;
+        told.leases[node] = lease;
     }
     (void)pthread_cond_signal(&told.changed);
     (void)pthread_mutex_unlock(&told.mutex);
@@ -183,6 +185,7 @@ START_TEST(of_forty_that_see_a_stale_lock_exactly_one_takes_it_case_1_11)
                                     .code = 200};
         ck_assert_msg(told.granted[i] == 1, "%s: %u grants", node, told.granted[i]);
         ck_assert_uint_eq(kubesim_count(fixture.sim, &won), 1);
+        ck_assert_int_eq(hami_lease_handoff(told.leases[i]), 0);
     }
     for (int i = 0; i < RIVALS; i++) {
         free(uids[i]);
