@@ -279,7 +279,8 @@ static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns)
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 
-int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
+/* What may be called neither in a forked child nor from a callback. */
+static int check_outside(hami_nodelock *lock)
 {
     if (!lock) {
         return HAMI_E_INVAL;
@@ -287,8 +288,15 @@ int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
     if (hami_internal_manager_is_forked(lock)) {
         return HAMI_E_FORKED;
     }
-    if (hami_internal_dispatch_is_inside(lock)) {
-        return HAMI_E_INVAL;
+    return hami_internal_dispatch_is_inside(lock) ? HAMI_E_INVAL : 0;
+}
+
+int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
+{
+    int code = check_outside(lock);
+
+    if (code < 0) {
+        return code;
     }
     atomic_store(&lock->closing, true);
     end_waits(lock);
@@ -413,14 +421,10 @@ const char *hami_nodelock_holder(const hami_nodelock *lock)
 
 int hami_nodelock_dispatch(hami_nodelock *lock)
 {
-    if (!lock) {
-        return HAMI_E_INVAL;
-    }
-    if (hami_internal_manager_is_forked(lock)) {
-        return HAMI_E_FORKED;
-    }
-    if (hami_internal_dispatch_is_inside(lock)) {
-        return HAMI_E_INVAL;
+    int code = check_outside(lock);
+
+    if (code < 0) {
+        return code;
     }
     (void)hami_internal_dispatch_turn(lock);
     return 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "hash.h"
 #include "memory_transport.h"
 #include "names.h"
 
@@ -49,11 +50,8 @@ void hami_internal_store_text_unref(struct hami_internal_store_text *text)
 struct hami_internal_list *hami_internal_store_bucket(struct hami_internal_list *buckets,
                                                       const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = hami_internal_hash_text(name, 0);
 
-    for (const char *c = name; *c; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    }
     return &buckets[(hash ^ (hash >> 32)) % STORE_BUCKETS];
 }
 

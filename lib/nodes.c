@@ -6,16 +6,14 @@
 
 #include <string.h>
 
+#include "hash.h"
 #include "memory.h"
 #include "node.h"
 
 static uint64_t hash_name(const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = hami_internal_hash_text(name, 0);
 
-    for (const char *c = name; *c; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    }
     return hash ^ (hash >> 29);
 }
 

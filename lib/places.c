@@ -6,13 +6,12 @@
 
 #include <string.h>
 
+#include "hash.h"
+
 static uint64_t hash(const char *text, uint64_t seed)
 {
-    uint64_t value = UINT64_C(14695981039346656037) ^ seed;
+    uint64_t value = hami_internal_hash_text(text, seed);
 
-    for (const char *c = text; *c; c++) {
-        value = (value ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    }
     value ^= value >> 32;
     return value ? value : 1;
 }
