@@ -130,7 +130,7 @@ struct hami_internal_grant {
     bool handed_off;
     bool gone;       /* seen to be no longer in the store */
     int gone_code;   /* LOST or NODE */
-    bool no_binding; /* RELEASING: no Binding under it can succeed any more */
+    bool no_binding; /* no Binding under it can succeed any more */
     bool unsure;     /* RELEASING: a removal may have been carried out unseen */
     uint64_t write_deadline_ns; /* of the last write */
     uint64_t retry_ns;          /* RELEASING: not before */

@@ -304,16 +304,20 @@ void hami_internal_node_review(struct hami_internal_node *node,
     }
 }
 
+bool hami_internal_node_is_shared(const struct hami_internal_grant *grant,
+                                  const struct hami_owner *owner)
+{
+    return grant->state == GRANT_STANDING && !grant->gone && !grant->no_binding &&
+           strcmp(grant->owner.uid, owner->uid) == 0;
+}
+
 static bool is_own_slot(const struct hami_internal_slot *slot,
                         const struct hami_owner *owner)
 {
-    const struct hami_internal_grant *grant = slot->grant;
-
-    if (grant) {
-        return grant->state == GRANT_STANDING && !grant->gone &&
-               strcmp(grant->owner.uid, owner->uid) == 0;
+    if (slot->grant) {
+        return hami_internal_node_is_shared(slot->grant, owner);
     }
-    return slot->known &&
+    return slot->known && !slot->revoked &&
            hami_internal_protocol_is_own(&slot->record, owner->namespace_name,
                                          owner->name, owner->uid);
 }

@@ -95,6 +95,14 @@ void hami_internal_node_cancel(struct hami_internal_node *node,
 void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
                                struct hami_internal_after *after);
 
+/*
+ * A further acquire of the grant's owner gets a share of it. Not once the owner's
+ * Bindings were revoked: none under this grant could succeed, and the record is the next
+ * waiter's.
+ */
+bool hami_internal_node_is_shared(const struct hami_internal_grant *grant,
+                                  const struct hami_owner *owner);
+
 /* Finds waiters whose own lock this slot's pair is: they need not wait for it. */
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait);
 void hami_internal_node_mark_all_own(struct hami_internal_node *node);

@@ -146,8 +146,8 @@ void hami_internal_outcome_apply(struct hami_internal_node *node,
     case OPERATION_INSPECT_HOLDER:
     case OPERATION_REVOKE_HOLDER:
         hami_internal_outcome_holder_answered(node, node->operation_slot,
-                                              operation == OPERATION_REVOKE_HOLDER,
-                                              answer, after);
+                                              operation == OPERATION_REVOKE_HOLDER, call,
+                                              after);
         break;
     case OPERATION_REVOKE_OWN:
         hami_internal_outcome_own_revoked(node, node->operation_grant, call, after);

@@ -64,14 +64,33 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
     }
 }
 
+/* What was read of this owner before its revocation is void: its Binding would be
+ * refused. A call that was given up on does not say whose it was (NULL): then all is read
+ * again. */
+static void renew_askers(struct hami_internal_node *node, const char *uid)
+{
+    LIST_EACH(link, &node->waiters)
+    {
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        if (wait->asker == ASKER_FIT &&
+            (!uid || strcmp(wait->grant->owner.uid, uid) == 0)) {
+            wait->asker = ASKER_UNKNOWN;
+        }
+    }
+}
+
 void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
                                            struct hami_internal_slot *slot, bool revoke,
-                                           struct hami_internal_answer *answer,
+                                           hami_call *call,
                                            struct hami_internal_after *after)
 {
+    struct hami_internal_answer *answer = &call->answer;
     uint64_t now = hami_internal_now(node->lock);
 
     node->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
+    if (revoke && (answer->code == 0 || answer->code == HAMI_E_IN_DOUBT)) {
+        renew_askers(node, hami_call_owner(call)->uid);
+    }
     if (slot->sight != node->operation_sight) {
         return; /* it was about a pair that is no longer there */
     }
@@ -84,20 +103,11 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
     slot->facts = take_facts(answer);
     if (revoke && answer->code == 0) {
         slot->revoked = true;
-        hami_internal_count(&node->lock->counters.revocations);
-    }
-}
-
-/* What was read of this owner before its revocation is void: its Binding would be
- * refused. */
-static void renew_askers(struct hami_internal_node *node, const char *uid)
-{
-    LIST_EACH(link, &node->waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
-        if (wait->asker == ASKER_FIT && strcmp(wait->grant->owner.uid, uid) == 0) {
-            wait->asker = ASKER_UNKNOWN;
+        if (slot->grant) {
+            slot->grant->no_binding = true;
         }
+        hami_internal_count(&node->lock->counters.revocations);
+        hami_internal_node_mark_all_own(node);
     }
 }
 
@@ -108,9 +118,11 @@ void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
 {
     const struct hami_internal_answer *answer = &call->answer;
 
+    if (answer->code == 0 || answer->code == HAMI_E_IN_DOUBT) {
+        renew_askers(node, hami_call_owner(call)->uid);
+    }
     if (answer->code == 0) {
         hami_internal_count(&node->lock->counters.revocations);
-        renew_askers(node, hami_call_owner(call)->uid);
     }
     if (!grant) {
         return;

@@ -32,7 +32,7 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
 /* @revoke  it was a revocation, not only an inspection */
 void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
                                            struct hami_internal_slot *slot, bool revoke,
-                                           struct hami_internal_answer *answer,
+                                           hami_call *call,
                                            struct hami_internal_after *after);
 /* @grant  NULL: it ended meanwhile, for a watch saw its record go first */
 void hami_internal_outcome_own_revoked(struct hami_internal_node *node,

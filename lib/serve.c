@@ -87,8 +87,7 @@ static struct hami_internal_grant *own_grant(const struct hami_internal_round *r
     {
         struct hami_internal_grant *grant =
             LIST_ENTRY(link, struct hami_internal_grant, link);
-        if (grant->state == GRANT_STANDING && !grant->gone &&
-            strcmp(grant->owner.uid, wait->grant->owner.uid) == 0 &&
+        if (hami_internal_node_is_shared(grant, &wait->grant->owner) &&
             covers(grant, wait)) {
             return grant;
         }

@@ -24,14 +24,18 @@ struct seen_pod {
     char uid[40];
     int node; /* in its window there; -1 = in none */
     bool excused;
-    bool again; /* its last lock replaced one that was its own already */
+    uint64_t again; /* fence of its last lock that replaced one of its own; 0 = none */
+    struct {
+        uint32_t incarnation;
+        char uid[40];
+        uint64_t fence;
+    } granted[REPLICAS_MAX]; /* its last grant there */
 };
 
 struct seen_node {
     uint32_t window[WINDOW_MAX]; /* pods */
     size_t window_count;
-    uint64_t fence;   /* largest granted */
-    char granted[40]; /* uid of the last grant that was told */
+    uint64_t fence; /* largest granted */
 };
 
 struct checker {
@@ -267,7 +271,8 @@ static void note_reentry(struct world *world, const char *owner_before,
     struct seen_pod *seen = named(world, after);
 
     if (seen) {
-        seen->again = strcmp(owner_before, checker_owner(world, after)) == 0;
+        bool own = strcmp(owner_before, checker_owner(world, after)) == 0;
+        seen->again = own ? fence_of(object_get(after, KEY_LEASE)) : 0;
     }
 }
 
@@ -298,17 +303,31 @@ void checker_node(struct world *world, struct node *node, const struct object *b
 
 /* ---- order, devices ---- */
 
+/* A lock that is its own already is given to a pod out of turn, whoever waits: another
+ * share of the grant that it has from this process, or one that replaced its own. */
+static bool is_reentry(struct world *world, const struct acquire *acquire)
+{
+    struct seen_pod *seen = see(world, acquire->pod->index);
+    uint64_t fence = hami_lease_fence(acquire->lease);
+    int at = acquire->replica;
+    bool same = seen->granted[at].incarnation == acquire->incarnation &&
+                seen->granted[at].fence == fence &&
+                strcmp(seen->granted[at].uid, acquire->uid) == 0;
+
+    seen->granted[at].incarnation = acquire->incarnation;
+    seen->granted[at].fence = fence;
+    (void)snprintf(seen->granted[at].uid, sizeof(seen->granted[at].uid), "%s",
+                   acquire->uid);
+    return same || seen->again == fence;
+}
+
 void checker_granted(struct world *world, const struct acquire *acquire)
 {
     const struct node *node = acquire->node;
-    struct seen_node *seen = &world->checker->nodes[node->index];
-    /* A lock that is its own already is given to a pod out of turn, whoever waits. */
-    bool own = see(world, acquire->pod->index)->again ||
-               strcmp(seen->granted, acquire->uid) == 0;
+    bool own = is_reentry(world, acquire);
 
     world->result.queue_sum += node->waiting;
     world->result.queue_count++;
-    (void)snprintf(seen->granted, sizeof(seen->granted), "%s", acquire->uid);
     for (const struct acquire *at = own ? NULL : node->first[acquire->replica]; at;
          at = at->next) {
         if (at == acquire || at->leaving || at->priority != acquire->priority ||

@@ -107,6 +107,61 @@ START_TEST(a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost)
 }
 END_TEST
 
+/* Carries out all calls until the revocation of the pod that is in the way, which is left
+ * under way. */
+static hami_call *revocation_of_who_is_late(void)
+{
+    enum scripted_kind kind;
+
+    scripted_set_manual(true);
+    for (unsigned seconds = 0; seconds < 100; seconds++) {
+        while (scripted_waiting() > 0) {
+            hami_call *call = scripted_waiting_call(0, &kind);
+            if (kind == SCRIPTED_REVOKE) {
+                scripted_set_manual(false);
+                return call;
+            }
+            scripted_answer(call);
+        }
+        scripted_advance(1000);
+    }
+    ck_abort_msg("nobody was revoked");
+}
+
+/* A retry of the very pod comes while its revocation is on its way. */
+START_TEST(a_pod_whose_binding_was_revoked_does_not_get_its_old_grant_before_its_turn)
+{
+    static struct scripted_wait holder, next, again;
+
+    scripted_acquire(&holder, "n1", "b", 1000);
+    ck_assert_int_eq(hami_lease_handoff(holder.lease), 0);
+    scripted_acquire(&next, "n1", "c", 900000);
+    hami_call *revocation = revocation_of_who_is_late();
+    scripted_acquire(&again, "n1", "b", 60000);
+    scripted_answer(revocation);
+    scripted_dispatch();
+    ck_assert_msg(!again.ended, "%s", "its Binding under the old grant would be refused");
+    ck_assert_msg(next.ended && next.code == 0, "%s", next.text);
+    ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
+}
+END_TEST
+
+/* Likewise, where the lock is another replica's. */
+START_TEST(a_revoked_lock_of_another_replica_goes_to_the_queue_not_to_its_pod)
+{
+    static struct scripted_wait next, again;
+    lock_for("b", "7");
+    scripted_acquire(&next, "n1", "c", 900000);
+    hami_call *revocation = revocation_of_who_is_late();
+    scripted_acquire(&again, "n1", "b", 60000);
+    scripted_answer(revocation);
+    scripted_dispatch();
+    ck_assert_msg(next.ended && next.code == 0, "%s", next.text);
+    ck_assert(!again.ended);
+    ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
+}
+END_TEST
+
 START_TEST(a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release)
 {
     static struct scripted_wait a, next;
@@ -208,6 +263,10 @@ int main(void)
     tcase_add_test(tcase, what_was_asked_about_one_owner_is_not_believed_of_the_next);
     tcase_add_test(tcase,
                    a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost);
+    tcase_add_test(
+        tcase, a_pod_whose_binding_was_revoked_does_not_get_its_old_grant_before_its_turn);
+    tcase_add_test(tcase,
+                   a_revoked_lock_of_another_replica_goes_to_the_queue_not_to_its_pod);
     tcase_add_test(tcase,
                    a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release);
     tcase_add_test(tcase, a_take_over_whose_answer_was_lost_is_told_with_its_proof);
