@@ -421,6 +421,7 @@ struct hami_handshake_stats {
     uint64_t begins;          /* calls of _begin and _begin_start */
     uint64_t begun;           /* of these, ended with a job */
     uint64_t without_fence;   /* of these, served by HAMi's rules: the lock had no lease of its own */
+    uint64_t again;           /* of these, served the same once more */
     uint64_t fence_rose;      /* of these, the pod carries a lower fence than its lock */
     uint64_t nobody;          /* ended LOST */
     uint64_t several;         /* ended BUSY */
@@ -491,6 +492,50 @@ HAMI_PUBLIC int hami_handshake_begin_start(hami_handshake *handshake, const char
 HAMI_PUBLIC int hami_handshake_begin(hami_handshake *handshake, const char *resource,
                                      const char *const *ids, size_t count, uint64_t deadline_ns,
                                      hami_handshake_job **ret, struct hami_error *reterr);
+
+/*
+ * A container that has devices of a resource on the kubelet's books: a row of what its PodResources API
+ * (v1, List) tells.
+ */
+struct hami_handshake_holding {
+    const char *namespace_name;
+    const char *pod;
+    const char *container;
+    const char *resource;
+};
+
+/* HAMI_HANDSHAKE_BOOKS: holdings are known, all of this node, by a List begun after the Allocate. */
+#define HAMI_HANDSHAKE_BOOKS (1u << 0)
+
+/* One Allocate, with what the kubelet tells about it. Borrowed for the call that it is given to. */
+struct hami_handshake_call {
+    size_t size;
+    uint32_t flags;
+    const char *resource;
+    const struct hami_handshake_container *containers; /* 1 to 64, in the call's order */
+    size_t container_count;
+    const struct hami_handshake_holding *holdings; /* with HAMI_HANDSHAKE_BOOKS */
+    size_t holding_count;
+    uint64_t deadline_ns;
+};
+#define HAMI_HANDSHAKE_CALL_INIT HAMI_SIZED(struct hami_handshake_call)
+
+/*
+ * The same as hami_handshake_begin_start(), with the kubelet's books: a container that was served and that
+ * the books lack may be asking again, because the kubelet died before it wrote down what it was answered.
+ * Such a pod is counted among the possible callers; where it is the only one it gets the devices that it
+ * got before. Without the books, served pods are taken to have what they were given.
+ * @call     its size set
+ * Returns   as hami_handshake_begin_start(), or ABI
+ * Otherwise as hami_handshake_begin_start().
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_handshake_call_start(hami_handshake *handshake,
+                                          const struct hami_handshake_call *call,
+                                          hami_handshake_begun_fn callback, void *data);
+
+/* True where the pod gets devices that it was given once already. False for NULL. Since 0.1 */
+HAMI_PUBLIC bool hami_handshake_is_again(const hami_handshake_job *job);
 
 /* Whom the job is for; texts borrowed for the job's life. Since 0.1 */
 HAMI_PUBLIC const struct hami_owner *hami_handshake_owner(const hami_handshake_job *job);

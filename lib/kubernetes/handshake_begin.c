@@ -45,6 +45,8 @@ struct begin {
     uint64_t deadline_ns;
     hami_handshake_begun_fn callback;
     void *data;
+    bool has_books;
+    struct hami_internal_handshake_books books; /* own texts; of the call's resource */
     struct begin_read reads[READ_COUNT];
     unsigned pending;
     struct hami_internal_http_timer *timer;
@@ -102,6 +104,14 @@ static void note_unusual(hami_handshake *handshake, const struct hami_handshake_
         hami_internal_object_annotation(job->share.pod, HAMI_HANDSHAKE_FENCE_KEY);
     uint64_t fence = text != NULL ? strtoull(text, NULL, 10) : 0;
 
+    if (job->share.is_again) {
+        hami_internal_handshake_count(handshake, &handshake->stats.again);
+        hami_internal_http_log(
+            handshake->client, HAMI_LOG_WARNING,
+            "Served pod %s/%s the same devices once more: the kubelet of node %s has "
+            "lost what it was answered",
+            job->owner.namespace_name, job->owner.name, handshake->node);
+    }
     if (!job->pair.record.has_lease) {
         hami_internal_handshake_count(handshake, &handshake->stats.without_fence);
         hami_internal_http_log(
@@ -119,6 +129,57 @@ static void note_unusual(hami_handshake *handshake, const struct hami_handshake_
     }
 }
 
+/* ---- the kubelet's books
+ * ----------------------------------------------------------------------- */
+
+static void begin_free(struct begin *begin)
+{
+    for (size_t i = 0; i < begin->books.count; i++) {
+        const struct hami_handshake_holding *holding = &begin->books.holdings[i];
+
+        free((char *)holding->namespace_name);
+        free((char *)holding->pod);
+        free((char *)holding->container);
+    }
+    free((struct hami_handshake_holding *)begin->books.holdings);
+    free(begin);
+}
+
+/* Copies the rows of the call's resource. */
+static int copy_books(struct begin *begin, const struct hami_handshake_call *call)
+{
+    const char *resource = begin->handshake->vendors[begin->vendor].resource;
+    struct hami_handshake_holding *rows =
+        calloc(call->holding_count + 1, sizeof(*rows));
+
+    begin->has_books = true;
+    begin->books.holdings = rows;
+    if (rows == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    for (size_t i = 0; i < call->holding_count; i++) {
+        const struct hami_handshake_holding *from = &call->holdings[i];
+        struct hami_handshake_holding *row = &rows[begin->books.count];
+
+        if (from->namespace_name == NULL || from->pod == NULL ||
+            from->container == NULL || from->resource == NULL) {
+            return HAMI_E_INVAL;
+        }
+        if (strcmp(from->resource, resource) != 0) {
+            continue;
+        }
+        begin->books.count++;
+        row->resource = resource;
+        row->namespace_name = strdup(from->namespace_name);
+        row->pod = strdup(from->pod);
+        row->container = strdup(from->container);
+        if (row->namespace_name == NULL || row->pod == NULL || row->container == NULL) {
+            return HAMI_E_NOMEM;
+        }
+    }
+    return 0;
+}
+
 /* Makes the job of the one possible caller. */
 static int make_job(struct begin *begin, struct hami_handshake_job **ret, char *text,
                     size_t size)
@@ -133,6 +194,7 @@ static int make_job(struct begin *begin, struct hami_handshake_job **ret, char *
     if (job == NULL) {
         return HAMI_E_NOMEM;
     }
+    ask.books = begin->has_books ? &begin->books : NULL;
     job->handshake = handshake;
     job->vendor = begin->vendor;
     code = hami_internal_handshake_find(begin->reads[READ_PODS].object, &ask, &job->share,
@@ -213,7 +275,7 @@ static void conclude(struct begin *begin, int code, const char *text)
                                          *text != '\0' ? text : hami_strerror(code));
         begin->callback(begin->data, code, NULL, &error);
     }
-    free(begin);
+    begin_free(begin);
 }
 
 /* ---- the reads
@@ -314,19 +376,42 @@ static bool find_vendor(const hami_handshake *handshake, const char *resource,
     return false;
 }
 
-int hami_handshake_begin_start(hami_handshake *handshake, const char *resource,
-                               const struct hami_handshake_container *containers,
-                               size_t container_count, uint64_t deadline_ns,
-                               hami_handshake_begun_fn callback, void *data)
+/* Fills a call's numbers in; 0, or INVAL. */
+static int fill_counts(struct begin *begin, const struct hami_handshake_call *call)
 {
+    begin->count = call->container_count;
+    for (size_t i = 0; i < call->container_count; i++) {
+        begin->counts[i] = call->containers[i].id_count;
+        if (begin->counts[i] == 0) {
+            return HAMI_E_INVAL;
+        }
+    }
+    return 0;
+}
+
+static bool is_sound(const struct hami_handshake_call *call)
+{
+    return call->resource != NULL && call->containers != NULL &&
+           call->container_count > 0 &&
+           call->container_count <= HAMI_INTERNAL_HANDSHAKE_CONTAINERS_MAX &&
+           (call->holdings != NULL || call->holding_count == 0) &&
+           (call->flags & ~HAMI_HANDSHAKE_BOOKS) == 0;
+}
+
+int hami_handshake_call_start(hami_handshake *handshake,
+                              const struct hami_handshake_call *call,
+                              hami_handshake_begun_fn callback, void *data)
+{
+    struct hami_handshake_call copy;
     struct begin *begin;
     size_t vendor;
-    int code;
+    int code = hami_internal_support_copy_sized(&copy, sizeof(copy), call);
 
-    if (handshake == NULL || resource == NULL || containers == NULL || callback == NULL ||
-        container_count == 0 ||
-        container_count > HAMI_INTERNAL_HANDSHAKE_CONTAINERS_MAX ||
-        !find_vendor(handshake, resource, &vendor)) {
+    if (code < 0) {
+        return code;
+    }
+    if (handshake == NULL || callback == NULL || !is_sound(&copy) ||
+        !find_vendor(handshake, copy.resource, &vendor)) {
         return HAMI_E_INVAL;
     }
     if (hami_internal_http_is_forked(handshake->client)) {
@@ -338,22 +423,34 @@ int hami_handshake_begin_start(hami_handshake *handshake, const char *resource,
     }
     begin->handshake = handshake;
     begin->vendor = vendor;
-    begin->count = container_count;
-    begin->deadline_ns = deadline_ns;
+    begin->deadline_ns = copy.deadline_ns;
     begin->callback = callback;
     begin->data = data;
-    for (size_t i = 0; i < container_count; i++) {
-        begin->counts[i] = containers[i].id_count;
-        if (containers[i].id_count == 0) {
-            free(begin);
-            return HAMI_E_INVAL;
-        }
+    code = fill_counts(begin, &copy);
+    if (code == 0 && (copy.flags & HAMI_HANDSHAKE_BOOKS) != 0) {
+        code = copy_books(begin, &copy);
     }
-    hami_internal_handshake_count(handshake, &handshake->stats.begins);
-    code = hami_internal_http_timer_start(handshake->client, 0, reads_start, begin,
-                                          &begin->timer);
+    if (code == 0) {
+        hami_internal_handshake_count(handshake, &handshake->stats.begins);
+        code = hami_internal_http_timer_start(handshake->client, 0, reads_start, begin,
+                                              &begin->timer);
+    }
     if (code < 0) {
-        free(begin);
+        begin_free(begin);
     }
     return code;
+}
+
+int hami_handshake_begin_start(hami_handshake *handshake, const char *resource,
+                               const struct hami_handshake_container *containers,
+                               size_t container_count, uint64_t deadline_ns,
+                               hami_handshake_begun_fn callback, void *data)
+{
+    struct hami_handshake_call call = HAMI_HANDSHAKE_CALL_INIT;
+
+    call.resource = resource;
+    call.containers = containers;
+    call.container_count = container_count;
+    call.deadline_ns = deadline_ns;
+    return hami_handshake_call_start(handshake, &call, callback, data);
 }

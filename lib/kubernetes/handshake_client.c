@@ -259,6 +259,11 @@ const struct hami_owner *hami_handshake_owner(const hami_handshake_job *job)
     return job != NULL ? &job->owner : NULL;
 }
 
+bool hami_handshake_is_again(const hami_handshake_job *job)
+{
+    return job != NULL && job->share.is_again;
+}
+
 uint64_t hami_handshake_fence(const hami_handshake_job *job)
 {
     return job != NULL ? job->fence : 0;

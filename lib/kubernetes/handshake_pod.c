@@ -9,6 +9,11 @@
  * served (string used up, phase success) or refused (phase failed) calls no more; one
  * that has no devices otherwise may be calling, so it counts, and is refused.
  *
+ * Where the kubelet's books are known, a pod that was served counts too as long as they
+ * lack it: see handshake_again.c. A pod that the kubelet has reported on (startTime) is on
+ * the books, for they are written first; only where nobody else can be the caller are the
+ * books believed to have been lost.
+ *
  * An entry's index is its container's, init containers first (HAMi v2.9.0 and later).
  * Where a pod has init containers and its string fits only without them, an older HAMi
  * wrote it: `offset` skips them.
@@ -43,7 +48,7 @@ static const char *text_of(const json_t *object, const char *outer, const char *
 /* ---- the pod's spec
  * ---------------------------------------------------------------------------- */
 
-static size_t init_count(const json_t *pod)
+size_t hami_internal_handshake_init_count(const json_t *pod)
 {
     return json_array_size(
         json_object_get(json_object_get(pod, "spec"), "initContainers"));
@@ -51,15 +56,14 @@ static size_t init_count(const json_t *pod)
 
 static size_t container_count(const json_t *pod)
 {
-    return init_count(pod) +
+    return hami_internal_handshake_init_count(pod) +
            json_array_size(json_object_get(json_object_get(pod, "spec"), "containers"));
 }
 
-/* Container by index, init containers first; NULL if out of range. */
-static const json_t *container_at(const json_t *pod, size_t index)
+const json_t *hami_internal_handshake_container(const json_t *pod, size_t index)
 {
     const json_t *spec = json_object_get(pod, "spec");
-    size_t inits = init_count(pod);
+    size_t inits = hami_internal_handshake_init_count(pod);
 
     if (index < inits) {
         return json_array_get(json_object_get(spec, "initContainers"), index);
@@ -104,7 +108,7 @@ static bool any_container_asks(const json_t *pod, const char *resource, size_t c
     size_t total = container_count(pod);
 
     for (size_t i = 0; i < total && i < SPEC_CONTAINERS_MAX; i++) {
-        if (hami_internal_handshake_asked(container_at(pod, i), resource) == count) {
+        if (hami_internal_handshake_asked(hami_internal_handshake_container(pod, i), resource) == count) {
             return true;
         }
     }
@@ -123,7 +127,7 @@ static bool string_fits(const json_t *pod, const char *resource,
     for (size_t i = 0; i < total; i++) {
         size_t count = hami_devices_count(devices, i);
 
-        if (count > 0 && hami_internal_handshake_asked(container_at(pod, i + offset),
+        if (count > 0 && hami_internal_handshake_asked(hami_internal_handshake_container(pod, i + offset),
                                                        resource) != count) {
             return false;
         }
@@ -131,10 +135,10 @@ static bool string_fits(const json_t *pod, const char *resource,
     return true;
 }
 
-static size_t find_offset(const json_t *pod, const char *resource,
-                          const hami_devices *devices)
+size_t hami_internal_handshake_offset(const json_t *pod, const char *resource,
+                                      const hami_devices *devices)
 {
-    size_t inits = init_count(pod);
+    size_t inits = hami_internal_handshake_init_count(pod);
 
     if (inits > 0 && !string_fits(pod, resource, devices, 0) &&
         string_fits(pod, resource, devices, inits)) {
@@ -165,7 +169,7 @@ static void take_entries(const json_t *pod, size_t wanted,
 
     for (size_t i = 0; i < total && share->count < wanted; i++) {
         if (hami_devices_count(share->devices, i) > 0) {
-            const json_t *container = container_at(pod, i + share->offset);
+            const json_t *container = hami_internal_handshake_container(pod, i + share->offset);
             const char *name = json_string_value(json_object_get(container, "name"));
 
             share->entries[share->count] = i;
@@ -186,7 +190,7 @@ static enum fit judge_entries(const json_t *pod,
     for (size_t i = 0; i < share->count; i++) {
         size_t entry = share->entries[i];
         size_t asks = hami_internal_handshake_asked(
-            container_at(pod, entry + share->offset), resource);
+            hami_internal_handshake_container(pod, entry + share->offset), resource);
 
         if (asks == 0) {
             return any_container_asks(pod, resource, ask->counts[0]) ? FIT_MALFORMED
@@ -210,6 +214,12 @@ static bool is_waiting_here(const json_t *pod, const char *node)
            *text_of(pod, "metadata", "uid") != '\0' &&
            *text_of(pod, "metadata", "name") != '\0' &&
            *text_of(pod, "metadata", "namespace") != '\0';
+}
+
+/* Has the kubelet taken the pod up? It writes its books before it says so. */
+static bool is_reported(const json_t *pod)
+{
+    return *text_of(pod, "status", "startTime") != '\0';
 }
 
 /* Judges one pod; a share is filled (and to be given to _done) whatever comes out. */
@@ -237,9 +247,15 @@ static int judge_pod(json_t *pod, const struct hami_internal_handshake_ask *ask,
     if (code == HAMI_E_NOMEM) {
         return code;
     }
+    if (code == 0 && ask->books != NULL && (ask->count_reported || !is_reported(pod))) {
+        code = hami_internal_handshake_restore(pod, ask, share);
+        if (code < 0) {
+            return code;
+        }
+    }
     asks = any_container_asks(pod, vendor->resource, ask->counts[0]);
     if (code == 0) {
-        share->offset = find_offset(pod, vendor->resource, share->devices);
+        share->offset = hami_internal_handshake_offset(pod, vendor->resource, share->devices);
     }
     if (code < 0 || has_surplus(pod, share->devices, share->offset)) {
         *ret_fit = asks ? FIT_MALFORMED : FIT_NONE;
@@ -310,20 +326,15 @@ static void explain_several(const struct hami_internal_handshake_ask *ask,
         ask->node, ask->counts[0], ask->vendors[ask->vendor].resource);
 }
 
-int hami_internal_handshake_find(const json_t *list,
-                                 const struct hami_internal_handshake_ask *ask,
-                                 struct hami_internal_handshake_share *ret,
-                                 char *ret_text, size_t size)
+/* The one pod of `items` that can be the caller, and how it fits; FIT_NONE without. */
+static int find_among(const json_t *items, const struct hami_internal_handshake_ask *ask,
+                      struct hami_internal_handshake_share *ret, enum fit *ret_fit,
+                      char *ret_text, size_t size)
 {
     struct hami_internal_handshake_share found = {0};
     enum fit found_fit = FIT_NONE;
-    json_t *items = json_object_get(list, "items");
     int code = 0;
 
-    if (!json_is_array(items) && !json_is_null(items)) {
-        (void)snprintf(ret_text, size, "the API server's answer is no list of pods");
-        return HAMI_E_PROTO;
-    }
     for (size_t i = 0; i < json_array_size(items) && code == 0; i++) {
         struct hami_internal_handshake_share share = {0};
         enum fit fit;
@@ -339,8 +350,37 @@ int hami_internal_handshake_find(const json_t *list,
         }
         hami_internal_handshake_share_done(&share);
     }
+    if (code < 0) {
+        hami_internal_handshake_share_done(&found);
+        return code;
+    }
+    *ret = found;
+    *ret_fit = found_fit;
+    return 0;
+}
+
+int hami_internal_handshake_find(const json_t *list,
+                                 const struct hami_internal_handshake_ask *ask,
+                                 struct hami_internal_handshake_share *ret,
+                                 char *ret_text, size_t size)
+{
+    struct hami_internal_handshake_share found = {0};
+    struct hami_internal_handshake_ask wider = *ask;
+    enum fit fit = FIT_NONE;
+    json_t *items = json_object_get(list, "items");
+    int code;
+
+    if (!json_is_array(items) && !json_is_null(items)) {
+        (void)snprintf(ret_text, size, "the API server's answer is no list of pods");
+        return HAMI_E_PROTO;
+    }
+    code = find_among(items, ask, &found, &fit, ret_text, size);
+    if (code == 0 && fit == FIT_NONE && ask->books != NULL) {
+        wider.count_reported = true;
+        code = find_among(items, &wider, &found, &fit, ret_text, size);
+    }
     if (code == 0) {
-        code = explain(ask, found_fit, &found, ret_text, size);
+        code = explain(ask, fit, &found, ret_text, size);
     }
     if (code < 0) {
         hami_internal_handshake_share_done(&found);

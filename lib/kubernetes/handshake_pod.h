@@ -15,6 +15,12 @@
 #define HAMI_INTERNAL_HANDSHAKE_CONTAINERS_MAX 64
 #define HAMI_INTERNAL_HANDSHAKE_VENDORS_MAX 64
 
+/* What the kubelet has on its books. Borrowed. */
+struct hami_internal_handshake_books {
+    const struct hami_handshake_holding *holdings;
+    size_t count;
+};
+
 /* What the node side is configured with, and what one Allocate asks. Borrowed. */
 struct hami_internal_handshake_ask {
     const char *node;
@@ -23,6 +29,8 @@ struct hami_internal_handshake_ask {
     size_t vendor;        /* index of the call's */
     const size_t *counts; /* ids of each container of the call */
     size_t count;         /* containers of the call */
+    const struct hami_internal_handshake_books *books; /* NULL = not known */
+    bool count_reported; /* pods that the kubelet has reported on may ask again as well */
 };
 
 /* A pod's part that one call is about. Zero = empty. */
@@ -36,6 +44,7 @@ struct hami_internal_handshake_share {
                                                                   from pod */
     size_t count;
     size_t offset; /* from an entry's index to its container's, init containers first */
+    bool is_again; /* devices that were erased already are put back: it may ask again */
 };
 
 /*
@@ -56,6 +65,26 @@ void hami_internal_handshake_share_done(struct hami_internal_handshake_share *sh
 /* How many of a resource a container asks; SIZE_MAX where that is no plain count.
  * Extended resources have equal limits and requests. */
 size_t hami_internal_handshake_asked(const json_t *container, const char *resource);
+
+/* Containers by index, init containers first; NULL out of range. */
+size_t hami_internal_handshake_init_count(const json_t *pod);
+const json_t *hami_internal_handshake_container(const json_t *pod, size_t index);
+
+/* How many containers a string skips: an older HAMi's has no entry for init containers. */
+size_t hami_internal_handshake_offset(const json_t *pod, const char *resource,
+                                      const hami_devices *devices);
+
+/* Do both strings give one container the same devices? */
+bool hami_internal_handshake_same_devices(const hami_devices *one,
+                                          const hami_devices *other, size_t entry);
+
+/*
+ * Puts the devices back of containers that were served and that the books don't have; sets
+ * is_again if there is one. ask->books is known. Returns 0, or NOMEM.
+ */
+int hami_internal_handshake_restore(const json_t *pod,
+                                    const struct hami_internal_handshake_ask *ask,
+                                    struct hami_internal_handshake_share *share);
 
 /* What must be written to say that a share is handed out. */
 struct hami_internal_handshake_step {

@@ -120,25 +120,6 @@ static int others_wait(const json_t *pod, const struct hami_internal_handshake_a
     return 0;
 }
 
-static bool same_devices(const hami_devices *one, const hami_devices *other, size_t entry)
-{
-    size_t count = hami_devices_count(one, entry);
-
-    if (hami_devices_count(other, entry) != count) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct hami_device *a = hami_devices_get(one, entry, i);
-        const struct hami_device *b = hami_devices_get(other, entry, i);
-
-        if (strcmp(a->uuid, b->uuid) != 0 || strcmp(a->type, b->type) != 0 ||
-            a->memory_mib != b->memory_mib || a->core_percent != b->core_percent) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Erases the share from the string as it is now; entries that are empty already stay so.
  */
 static int erase(const struct hami_internal_handshake_share *share, hami_devices *devices)
@@ -149,7 +130,7 @@ static int erase(const struct hami_internal_handshake_share *share, hami_devices
         if (hami_devices_count(devices, entry) == 0) {
             continue;
         }
-        if (!same_devices(share->devices, devices, entry)) {
+        if (!hami_internal_handshake_same_devices(share->devices, devices, entry)) {
             return HAMI_E_LOST;
         }
         (void)hami_devices_clear(devices, entry);

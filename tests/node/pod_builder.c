@@ -25,13 +25,34 @@ static json_t *container_json(const char *name, size_t index, const struct wants
     return json_pack("{s:s, s:{s:o}}", "name", text, "resources", "limits", limits);
 }
 
+static json_t *status_json(const struct pod *pod)
+{
+    json_t *status =
+        json_pack("{s:s}", "phase", pod->status != NULL ? pod->status : "Pending");
+
+    if (pod->is_reported) {
+        json_object_set_new(status, "startTime", json_string("2026-01-02T03:04:05Z"));
+    }
+    return status;
+}
+
+static json_t *init_json(const struct pod *pod, size_t index)
+{
+    json_t *container = container_json("init", index, &pod->inits[index]);
+
+    if (pod->is_sidecar) {
+        json_object_set_new(container, "restartPolicy", json_string("Always"));
+    }
+    return container;
+}
+
 json_t *pod_json(const struct pod *pod)
 {
     json_t *inits = json_array(), *containers = json_array(),
            *annotations = json_object();
 
     for (size_t i = 0; i < pod->init_count; i++) {
-        json_array_append_new(inits, container_json("init", i, &pod->inits[i]));
+        json_array_append_new(inits, init_json(pod, i));
     }
     for (size_t i = 0; i < pod->container_count; i++) {
         json_array_append_new(containers, container_json("c", i, &pod->containers[i]));
@@ -42,6 +63,10 @@ json_t *pod_json(const struct pod *pod)
     if (pod->npu != NULL) {
         json_object_set_new(annotations, NPU_KEY, json_string(pod->npu));
     }
+    if (pod->assigned != NULL) {
+        json_object_set_new(annotations, "hami.io/vgpu-devices-allocated",
+                            json_string(pod->assigned));
+    }
     if (pod->other != NULL) {
         json_object_set_new(annotations, "hami.io/tpu-devices-to-allocate",
                             json_string(pod->other));
@@ -50,16 +75,20 @@ json_t *pod_json(const struct pod *pod)
         json_object_set_new(annotations, HAMI_HANDSHAKE_PHASE_KEY,
                             json_string(pod->phase));
     }
-    return json_pack("{s:{s:s, s:s, s:s, s:o}, s:{s:s, s:o, s:o}, s:{s:s}}", "metadata",
+    return json_pack("{s:{s:s, s:s, s:s, s:o}, s:{s:s, s:o, s:o}, s:o}", "metadata",
                      "namespace", "ns", "name", pod->name, "uid", pod->name,
                      "annotations", annotations, "spec", "nodeName",
                      pod->node != NULL ? pod->node : "n1", "initContainers", inits,
-                     "containers", containers, "status", "phase",
-                     pod->status != NULL ? pod->status : "Pending");
+                     "containers", containers, "status", status_json(pod));
 }
 
 struct hami_internal_handshake_ask make_ask(size_t vendor, const size_t *counts,
                                             size_t count)
 {
-    return (struct hami_internal_handshake_ask){"n1", vendors, 2, vendor, counts, count};
+    return (struct hami_internal_handshake_ask){.node = "n1",
+                                                .vendors = vendors,
+                                                .vendor_count = 2,
+                                                .vendor = vendor,
+                                                .counts = counts,
+                                                .count = count};
 }

@@ -32,6 +32,9 @@ struct pod {
     const char *phase;  /* bind-phase */
     const char *node;   /* NULL = n1 */
     const char *status; /* NULL = Pending */
+    const char *assigned; /* the GPU's allocated string; NULL = absent */
+    bool is_reported;     /* the kubelet has written a status */
+    bool is_sidecar;      /* the init containers run on */
 };
 
 /* One container that asks so many GPUs. */
