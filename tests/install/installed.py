@@ -14,29 +14,14 @@ import subprocess
 import sys
 import tempfile
 
+from installation import Exclusive, command, environment, relocate
 from points import Points
 
 
 def install(points, meson, build, destination):
-    points.run("meson install puts everything below its destination",
-               [meson, "install", "-C", build, "--no-rebuild", "--quiet",
-                "--destdir", destination])
-
-
-def relocate(folder, prefix, root):
-    """The files say where they will be; here they are below another folder."""
-    names = []
-    for file in sorted(folder.glob("*.pc")):
-        text = file.read_text()
-        file.write_text(re.sub(rf"^prefix={re.escape(prefix)}$", f"prefix={root}", text,
-                               flags=re.MULTILINE))
-        names.append(file.stem)
-    return names
-
-
-def environment(folder, libraries):
-    return {**os.environ, "PKG_CONFIG_PATH": str(folder),
-            "LD_LIBRARY_PATH": str(libraries)}
+    with Exclusive(build):
+        points.run("meson install puts everything below its destination",
+                   command(meson, build, destination))
 
 
 def check_fields(points, names, folder, settings):

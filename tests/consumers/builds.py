@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""How each consumer is built against the installed libraries, and started."""
+
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+
+STRICT = ["-O1", "-g", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+
+
+class Missing(Exception):
+    """A toolchain is not here; the text says which."""
+
+
+class Failed(Exception):
+    """The consumer does not build; the text says why."""
+
+
+@dataclasses.dataclass
+class Place:
+    """Where a build happens. @environment: finds the installation."""
+    source: pathlib.Path
+    work: pathlib.Path
+    environment: dict
+
+
+@dataclasses.dataclass
+class Program:
+    command: list
+    environment: dict
+
+
+def need(name):
+    found = shutil.which(name)
+    if not found:
+        raise Missing(f"there is no {name} here")
+    return found
+
+
+def run(place, command, **options):
+    done = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False,
+                          **{"env": place.environment, "cwd": place.work, **options})
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def flags(place, *words):
+    return run(place, ["pkg-config", *words, "haminodelock-kubernetes"]).split()
+
+
+def static_flags(place):
+    """Our archives by name; what they need comes shared, as the pkg-config files require it."""
+    ours = [f"-l:lib{word[2:]}.a" if word.startswith("-lhaminodelock") else word
+            for word in flags(place, "--libs")]
+    needed = [line.split()[0] for line in
+              run(place, ["pkg-config", "--print-requires-private",
+                          "haminodelock-kubernetes"]).splitlines()]
+    others = run(place, ["pkg-config", "--libs",
+                         *(name for name in needed if not name.startswith("haminodelock"))])
+    return [*ours, *others.split()]
+
+
+def c(place, libraries):
+    program = place.work / "consumer"
+    sources = sorted((place.source / "tests/consumers/c").glob("*.c"))
+    run(place, [need("cc"), "-std=gnu11", *STRICT, *flags(place, "--cflags"), *sources, "-o",
+                program, *libraries, "-pthread"])
+    return Program([program], place.environment)
+
+
+def c_shared(place):
+    return c(place, flags(place, "--libs"))
+
+
+def c_static(place):
+    made = c(place, static_flags(place))
+    linked = run(place, ["readelf", "-d", *made.command])
+    if "haminodelock" in linked:
+        raise Failed(f"the static consumer needs the shared library:\n{linked}")
+    return made
+
+
+def cpp(place, standard):
+    """The same sources, and a drop by scope in the place of C's."""
+    program = place.work / "consumer"
+    folder = place.source / "tests/consumers/c"
+    sources = [*(file for file in sorted(folder.glob("*.c")) if file.name != "drop.c"),
+               *sorted(folder.glob("*.cpp"))]
+    run(place, [need("g++"), "-x", "c++", f"-std={standard}", *STRICT,
+                *flags(place, "--cflags"), f"-I{place.source / 'examples'}", *sources, "-o",
+                program, *flags(place, "--libs"), "-pthread"])
+    cpp_example(place, standard)
+    return Program([program], place.environment)
+
+
+def cpp_example(place, standard):
+    program = place.work / "raii"
+    run(place, ["g++", f"-std={standard}", *STRICT, *flags(place, "--cflags"),
+                place.source / "examples/raii.cpp", "-o", program, *flags(place, "--libs")])
+    said = run(place, [program])
+    if "c has node-1" not in said:
+        raise Failed(f"examples/raii.cpp said: {said}")
+
+
+BUILDS = {
+    "c-shared": c_shared,
+    "c-static": c_static,
+    "cpp11": lambda place: cpp(place, "c++11"),
+    "cpp20": lambda place: cpp(place, "c++20"),
+}
