@@ -394,9 +394,8 @@ int hami_nodelock_try_acquire(hami_nodelock *lock,
 
 /* ---- the asynchronous form ---- */
 
-int hami_nodelock_acquire_start(hami_nodelock *lock,
-                                const struct hami_nodelock_request *request,
-                                hami_acquired_fn callback, void *data, hami_wait **ret)
+static int start(hami_nodelock *lock, const struct hami_nodelock_request *request,
+                 bool try_only, hami_acquired_fn callback, void *data, hami_wait **ret)
 {
     struct hami_nodelock_request known;
     struct hami_wait *wait;
@@ -412,6 +411,7 @@ int hami_nodelock_acquire_start(hami_nodelock *lock,
     if (code < 0) {
         return code;
     }
+    wait->try_only = try_only;
     wait->callback = callback;
     wait->data = data;
     hami_wait *before = ret ? *ret : NULL;
@@ -423,6 +423,21 @@ int hami_nodelock_acquire_start(hami_nodelock *lock,
         *ret = before;
     }
     return code;
+}
+
+int hami_nodelock_acquire_start(hami_nodelock *lock,
+                                const struct hami_nodelock_request *request,
+                                hami_acquired_fn callback, void *data, hami_wait **ret)
+{
+    return start(lock, request, false, callback, data, ret);
+}
+
+int hami_nodelock_try_acquire_start(hami_nodelock *lock,
+                                    const struct hami_nodelock_request *request,
+                                    hami_acquired_fn callback, void *data,
+                                    hami_wait **ret)
+{
+    return start(lock, request, true, callback, data, ret);
 }
 
 int hami_wait_abort(hami_wait *wait)

@@ -416,6 +416,23 @@ HAMI_PUBLIC int hami_nodelock_acquire_start(hami_nodelock *lock,
                                             hami_wait **ret);
 
 /*
+ * Starts a try and returns; the callback tells the end: HELD, TRANSPORT, and the rest as
+ * hami_nodelock_try_acquire().
+ * @request  borrowed for the call
+ * @callback required; @data is handed to it
+ * @ret      NULL, or the wait for hami_wait_abort(); set before the callback can run (L4)
+ * Returns   0 - the callback will come; or INVAL, ABI, FORKED, CLOSED, NOMEM, LIMIT, BUSY - it will not
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_nodelock_try_acquire_start(hami_nodelock *lock,
+                                                const struct hami_nodelock_request *request,
+                                                hami_acquired_fn callback, void *data,
+                                                hami_wait **ret);
+
+/*
  * Ends a wait early: the callback follows with CANCELED, or with the grant if that was decided
  * before. The waiter leaves the queue at once.
  * @wait     not consumed; only before its callback has run (L4)

@@ -151,6 +151,58 @@ START_TEST(after_shutdown_each_way_to_acquire_answers_closed)
 }
 END_TEST
 
+/* ---- a try that is started ---- */
+
+static void keep_end(void *data, int code, hami_lease *lease,
+                     const struct hami_error *error)
+{
+    struct scripted_wait *wait = data;
+
+    wait->ended = true;
+    wait->code = code;
+    wait->lease = lease;
+    (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
+}
+
+START_TEST(a_try_that_is_started_is_busy_at_once_or_ends_by_its_callback)
+{
+    static struct scripted_wait a, held, late;
+    struct hami_nodelock_request request;
+
+    memset(&a, 0, sizeof(a));
+    memset(&held, 0, sizeof(held));
+    scripted_request(&request, "n1", "a");
+    request.deadline_ns = scripted_now_ns + 5000 * MS;
+    ck_assert_int_eq(
+        hami_nodelock_try_acquire_start(scripted_lock, &request, NULL, &a, &a.wait),
+        HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &a, &a.wait),
+        0);
+    scripted_dispatch();
+    ck_assert(a.ended);
+    ck_assert_int_eq(a.code, 0);
+    scripted_request(&request, "n1", "b");
+    request.deadline_ns = scripted_now_ns + 5000 * MS;
+    ck_assert_int_eq(
+        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &late, NULL),
+        HAMI_E_BUSY);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n2", HAMI_NODELOCK_KEY,
+                                     "2026-01-02T03:04:05Z,default,other"),
+                     0);
+    request.node = "n2";
+    ck_assert_int_eq(
+        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &held, NULL),
+        0);
+    scripted_dispatch();
+    ck_assert_int_eq(held.code, HAMI_E_HELD);
+    ck_assert_ptr_null(held.lease);
+    ck_assert_ptr_nonnull(strstr(held.text, "default,other"));
+    ck_assert(!late.ended);
+    ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
+}
+END_TEST
+
 /* ---- LIMIT ---- */
 
 START_TEST(news_of_one_node_too_many_is_dropped)
@@ -346,6 +398,7 @@ int main(void)
         a_set_member_of_a_newer_struct_is_refused_by_each_function_that_takes_one);
     tcase_add_test(simple, a_manager_that_is_being_freed_answers_closed);
     tcase_add_test(simple, after_shutdown_each_way_to_acquire_answers_closed);
+    tcase_add_test(simple, a_try_that_is_started_is_busy_at_once_or_ends_by_its_callback);
     suite_add_tcase(suite, simple);
     tcase_add_test(bare, news_of_one_node_too_many_is_dropped);
     tcase_add_test(bare, without_memory_each_function_says_so_and_the_lease_stands);
