@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one connection: HEAD -> BODY -> PENDING -> WRITING -> HEAD again, or LINGER
- * and closed.
+ * The life of one connection: HEAD -> BODY -> ARRIVED -> PENDING -> WRITING -> HEAD
+ * again, or LINGER and closed.
  *
- * Reading is on in every state, because that is what notices a client that goes away;
- * bytes that come while a request is pending are thrown away. A refused request whose
- * body was not read ends in LINGER: closing a socket with unread bytes resets it, and the
- * reset can overtake the answer. Any function that may close the connection says so by
- * its answer; callers then touch it no more.
+ * Reading is on in nearly every state, because that is what notices a client that goes
+ * away; bytes that come while a request is pending are thrown away. A refused request
+ * whose body was not read ends in LINGER: closing a socket with unread bytes resets it,
+ * and the reset can overtake the answer. Any function that may close the connection says
+ * so by its answer; callers then touch it no more.
  */
 #include "internal.h"
 
@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 
 #define INPUT_MAX (1u << 20)
-#define PIECE_MAX (256u << 10) /* of one read or write */
+#define PIECE_MAX (256u << 10) /* of one write */
 #define LINGER_MS 2000
 
 static void set_timer(struct hamid_http_exchange *exchange, uint64_t milliseconds)
@@ -52,7 +52,8 @@ static void forget_request(struct hamid_http_exchange *exchange)
 
 static bool is_busy(enum hamid_http_state state)
 {
-    return state == HAMID_HTTP_PENDING || state == HAMID_HTTP_WRITING;
+    return state == HAMID_HTTP_ARRIVED || state == HAMID_HTTP_PENDING ||
+           state == HAMID_HTTP_WRITING;
 }
 
 static void set_state(struct hamid_http_exchange *exchange, enum hamid_http_state state)
@@ -68,8 +69,15 @@ void hamid_http_connection_close(struct hamid_http_exchange *exchange)
     void *data = exchange->gone_data;
     set_state(exchange, HAMID_HTTP_LINGER);
     LIST_REMOVE(exchange, siblings);
+    hamid_http_arrival_forget(exchange);
     exchange->server->connections--;
     exchange->server->bodies_bytes -= exchange->body_counted;
+    if (exchange->readable != NULL) {
+        event_free(exchange->readable);
+    }
+    if (exchange->input != NULL) {
+        evbuffer_free(exchange->input);
+    }
     if (exchange->stream != NULL) {
         bufferevent_free(exchange->stream);
     }
@@ -121,15 +129,25 @@ static const char *refusal_text(int status)
 
 /* ---- reading -------------------------------------------------------------------- */
 
-static void handle_request(struct hamid_http_exchange *exchange)
+/* The request is whole. Not read on until it is handled: a client that has closed its
+ * half by now gets its answer if that is made at once. */
+static void arrive(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = bufferevent_get_input(exchange->stream);
     (void)event_del(exchange->timer);
+    (void)event_del(exchange->readable);
     exchange->timer_is_of_request = false;
+    set_state(exchange, HAMID_HTTP_ARRIVED);
+    hamid_http_arrival_add(exchange);
+}
+
+void hamid_http_connection_handle(struct hamid_http_exchange *exchange)
+{
+    struct evbuffer *input = exchange->input;
     if (evbuffer_get_length(input) > 0) {
         (void)evbuffer_drain(input, evbuffer_get_length(input));
         exchange->close_after = true;
     }
+    (void)event_add(exchange->readable, NULL);
     set_state(exchange, HAMID_HTTP_PENDING);
     exchange->route->handle(exchange, exchange->server->config.data);
 }
@@ -137,7 +155,7 @@ static void handle_request(struct hamid_http_exchange *exchange)
 /* Is the whole body there? Returns 1, 0 or a status. */
 static int read_body(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = bufferevent_get_input(exchange->stream);
+    struct evbuffer *input = exchange->input;
     size_t limit = exchange->route->body_bytes_max;
     if (exchange->head.is_chunked) {
         return hamid_http_chunks_feed(&exchange->chunks, input, exchange->body, limit);
@@ -155,7 +173,7 @@ static void continue_body(struct hamid_http_exchange *exchange)
     if (exchange->server->bodies_bytes > exchange->server->config.bodies_bytes_max) {
         refuse(exchange, 503, "too many requests have large bodies at the moment\n");
     } else if (status == 1) {
-        handle_request(exchange);
+        arrive(exchange);
     } else if (status > 1) {
         refuse(exchange, status, refusal_text(status));
     }
@@ -187,7 +205,7 @@ static void accept_head(struct hamid_http_exchange *exchange)
 
 static void continue_head(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = bufferevent_get_input(exchange->stream);
+    struct evbuffer *input = exchange->input;
     size_t length = evbuffer_get_length(input);
     if (length == 0) {
         return;
@@ -219,10 +237,9 @@ static void continue_head(struct hamid_http_exchange *exchange)
     accept_head(exchange);
 }
 
-static void on_readable(struct bufferevent *stream, void *data)
+static void take_input(struct hamid_http_exchange *exchange)
 {
-    struct hamid_http_exchange *exchange = data;
-    struct evbuffer *input = bufferevent_get_input(stream);
+    struct evbuffer *input = exchange->input;
     switch (exchange->state) {
     case HAMID_HTTP_HEAD:
         continue_head(exchange);
@@ -234,10 +251,43 @@ static void on_readable(struct bufferevent *stream, void *data)
         exchange->close_after = true;
         (void)evbuffer_drain(input, evbuffer_get_length(input));
         break;
-    case HAMID_HTTP_WRITING:
-        break; /* the next request, looked at when this answer is out */
+    case HAMID_HTTP_ARRIVED:
+        break;
+    case HAMID_HTTP_WRITING: /* the next request, looked at when this answer is out */
+        if (evbuffer_get_length(input) >= INPUT_MAX) {
+            (void)event_del(exchange->readable);
+        }
+        break;
     case HAMID_HTTP_LINGER:
         (void)evbuffer_drain(input, evbuffer_get_length(input));
+        break;
+    }
+}
+
+/* The client has closed its half, or the connection is broken. */
+static void end_input(struct hamid_http_exchange *exchange)
+{
+    struct evbuffer *output = bufferevent_get_output(exchange->stream);
+    if (exchange->state == HAMID_HTTP_WRITING && evbuffer_get_length(output) > 0) {
+        (void)event_del(exchange->readable);
+        exchange->close_after = true;
+        return;
+    }
+    hamid_http_connection_close(exchange);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *data)
+{
+    struct hamid_http_exchange *exchange = data;
+    (void)what;
+    switch (hamid_http_arrival_read(exchange, fd)) {
+    case HAMID_HTTP_READ_BYTES:
+        take_input(exchange);
+        break;
+    case HAMID_HTTP_READ_NOTHING:
+        break;
+    case HAMID_HTTP_READ_END:
+        end_input(exchange);
         break;
     }
 }
@@ -246,7 +296,7 @@ static void on_readable(struct bufferevent *stream, void *data)
 
 static void start_linger(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = bufferevent_get_input(exchange->stream);
+    struct evbuffer *input = exchange->input;
     set_state(exchange, HAMID_HTTP_LINGER);
     (void)evbuffer_drain(input, evbuffer_get_length(input));
     (void)shutdown(bufferevent_getfd(exchange->stream), SHUT_WR);
@@ -266,21 +316,18 @@ static void on_written(struct bufferevent *stream, void *data)
         return;
     }
     forget_request(exchange);
+    (void)event_add(exchange->readable, NULL);
     set_state(exchange, HAMID_HTTP_HEAD);
     set_timer(exchange, exchange->server->config.idle_ms);
     continue_head(exchange);
 }
 
+/* Only writing is the stream's; so it is broken. */
 static void on_event(struct bufferevent *stream, short what, void *data)
 {
-    struct hamid_http_exchange *exchange = data;
-    bool is_half_closed =
-        (what & BEV_EVENT_EOF) != 0 && exchange->state == HAMID_HTTP_WRITING;
-    if (is_half_closed && evbuffer_get_length(bufferevent_get_output(stream)) > 0) {
-        exchange->close_after = true;
-        return;
-    }
-    hamid_http_connection_close(exchange);
+    (void)stream;
+    (void)what;
+    hamid_http_connection_close(data);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *data)
@@ -322,21 +369,24 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
         }
     }
     exchange->stream = bufferevent_socket_new(server->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    exchange->readable =
+        event_new(server->base, fd, EV_READ | EV_PERSIST, on_readable, exchange);
     exchange->timer = evtimer_new(server->base, on_timer, exchange);
+    exchange->input = evbuffer_new();
     exchange->body = evbuffer_new();
     if (exchange->stream == NULL) {
         (void)evutil_closesocket(fd);
     }
-    if (exchange->stream == NULL || exchange->timer == NULL || exchange->body == NULL) {
+    if (exchange->stream == NULL || exchange->readable == NULL ||
+        exchange->timer == NULL || exchange->input == NULL || exchange->body == NULL) {
         hamid_http_connection_close(exchange);
         return;
     }
-    bufferevent_setcb(exchange->stream, on_readable, on_written, on_event, exchange);
-    bufferevent_setwatermark(exchange->stream, EV_READ, 0, INPUT_MAX);
-    (void)bufferevent_set_max_single_read(exchange->stream, PIECE_MAX);
+    bufferevent_setcb(exchange->stream, NULL, on_written, on_event, exchange);
     (void)bufferevent_set_max_single_write(exchange->stream, PIECE_MAX);
     set_timer(exchange, server->config.idle_ms);
-    if (bufferevent_enable(exchange->stream, EV_READ | EV_WRITE) != 0) {
+    if (bufferevent_enable(exchange->stream, EV_WRITE) != 0 ||
+        event_add(exchange->readable, NULL) != 0) {
         hamid_http_connection_close(exchange);
     }
 }
@@ -386,75 +436,4 @@ void hamid_http_answer(struct hamid_http_exchange *exchange, int status,
     count_body(exchange);
     set_state(exchange, HAMID_HTTP_WRITING);
     set_timer(exchange, exchange->server->config.write_ms);
-}
-
-/* ---- looking at an exchange ----------------------------------------------------- */
-
-const char *hamid_http_method(const struct hamid_http_exchange *exchange)
-{
-    return exchange->has_head ? exchange->head.method : NULL;
-}
-
-const char *hamid_http_path(const struct hamid_http_exchange *exchange)
-{
-    return exchange->has_head ? exchange->head.path : NULL;
-}
-
-const char *hamid_http_query(const struct hamid_http_exchange *exchange)
-{
-    return exchange->has_head ? exchange->head.query : "";
-}
-
-bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char *word)
-{
-    const char *query = hamid_http_query(exchange);
-    size_t length = strlen(word);
-    while (*query != '\0') {
-        size_t item = strcspn(query, "&");
-        if (strncmp(query, word, length) == 0 &&
-            (item == length || (item > length && query[length] == '='))) {
-            return true;
-        }
-        query += item + (query[item] == '&' ? 1 : 0);
-    }
-    return false;
-}
-
-const char *hamid_http_header(const struct hamid_http_exchange *exchange,
-                              const char *name)
-{
-    return exchange->has_head ? hamid_http_head_header(&exchange->head, name) : NULL;
-}
-
-struct evbuffer *hamid_http_body(struct hamid_http_exchange *exchange)
-{
-    return exchange->body;
-}
-
-const char *hamid_http_body_text(struct hamid_http_exchange *exchange, size_t *ret_length)
-{
-    size_t length = evbuffer_get_length(exchange->body);
-    if (evbuffer_add(exchange->body, "", 1) != 0) {
-        return NULL;
-    }
-    if (ret_length != NULL) {
-        *ret_length = length;
-    }
-    return (const char *)evbuffer_pullup(exchange->body, -1);
-}
-
-bool hamid_http_peer(const struct hamid_http_exchange *exchange,
-                     struct hamid_http_peer *ret)
-{
-    if (exchange->has_peer) {
-        *ret = exchange->peer;
-    }
-    return exchange->has_peer;
-}
-
-void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
-                        void *data)
-{
-    exchange->gone = gone;
-    exchange->gone_data = data;
 }

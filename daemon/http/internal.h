@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What server.c (listeners, routes) and connection.c (the life of one connection) share.
+ * What server.c (listeners, routes), connection.c (the life of one connection) and
+ * arrival.c (reading, and the order of requests) share.
  */
 #ifndef HAMID_HTTP_INTERNAL_H
 #define HAMID_HTTP_INTERNAL_H
@@ -21,6 +22,7 @@
 enum hamid_http_state {
     HAMID_HTTP_HEAD = 0, /* waiting for, or reading, a request's head */
     HAMID_HTTP_BODY,
+    HAMID_HTTP_ARRIVED, /* wholly read; the handler has it in a turn or two */
     HAMID_HTTP_PENDING, /* a handler has the exchange */
     HAMID_HTTP_WRITING, /* answered; the answer is on its way out */
     HAMID_HTTP_LINGER /* closing: input is thrown away so that the answer is not lost to a
@@ -31,7 +33,12 @@ enum hamid_http_state {
 struct hamid_http_exchange {
     LIST_ENTRY(hamid_http_exchange) siblings;
     struct hamid_http_server *server;
-    struct bufferevent *stream;
+    TAILQ_ENTRY(hamid_http_exchange) arrived; /* while has_arrived */
+    struct bufferevent *stream;               /* writes; and owns the socket */
+    struct event *readable;
+    struct evbuffer *input;
+    uint64_t arrived_ns; /* of the last bytes that were read; CLOCK_REALTIME */
+    bool has_arrived;
     struct event *timer;
     enum hamid_http_state state;
     bool timer_is_of_request; /* the read timer runs, not the idle one */
@@ -50,11 +57,16 @@ struct hamid_http_exchange {
 };
 
 LIST_HEAD(hamid_http_exchanges, hamid_http_exchange);
+TAILQ_HEAD(hamid_http_exchange_queue, hamid_http_exchange);
 
 struct hamid_http_server {
     struct event_base *base;
     struct hamid_http_config config;
     struct hamid_http_exchanges exchanges;
+    struct hamid_http_exchange_queue arrived; /* the oldest first */
+    struct event *hand_out;                   /* once a turn while somebody is in it */
+    unsigned turns_waited;
+    bool has_stirred; /* something was accepted or read since the last turn */
     size_t connections;
     size_t busy;
     size_t bodies_bytes; /* of all connections */
@@ -70,6 +82,29 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
 
 /* Ends a connection at once; a pending exchange gets its gone-function. */
 void hamid_http_connection_close(struct hamid_http_exchange *exchange);
+
+/* Gives a request that has arrived to its handler. */
+void hamid_http_connection_handle(struct hamid_http_exchange *exchange);
+
+enum hamid_http_read {
+    HAMID_HTTP_READ_BYTES,
+    HAMID_HTTP_READ_NOTHING,
+    HAMID_HTTP_READ_END /* of the stream, or it is broken */
+};
+
+/* Have the kernel stamp what comes in on the sockets that this one accepts. */
+void hamid_http_arrival_want(int fd);
+
+/* Appends what there is, up to some limit, to the exchange's input. */
+enum hamid_http_read hamid_http_arrival_read(struct hamid_http_exchange *exchange,
+                                             int fd);
+
+/* A request was wholly read: its handler gets it in the order of arrival. */
+void hamid_http_arrival_add(struct hamid_http_exchange *exchange);
+void hamid_http_arrival_forget(struct hamid_http_exchange *exchange);
+
+/* The server's hand_out event. */
+void hamid_http_arrival_on_turn(evutil_socket_t fd, short what, void *data);
 
 /* Finds the route of a head. Returns 0, or the status to refuse it with and a text. */
 int hamid_http_route_find(struct hamid_http_server *server,

@@ -95,6 +95,7 @@ static void accept_connection(struct hamid_http_server *server, evutil_socket_t 
         (void)evutil_closesocket(fd);
         return;
     }
+    server->has_stirred = true;
     hamid_http_connection_open(server, fd, is_unix);
 }
 
@@ -130,6 +131,7 @@ static int add_listener(struct hamid_http_server *server, int fd, char *error,
                         size_t error_size)
 {
     struct evconnlistener *listener = NULL;
+    hamid_http_arrival_want(fd);
     if (server->listener_count < HAMID_HTTP_LISTENERS_MAX) {
         listener = evconnlistener_new(server->base, on_accept, server,
                                       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
@@ -189,10 +191,11 @@ struct hamid_http_server *hamid_http_server_new(struct event_base *base,
     own->idle_ms = own->idle_ms != 0 ? own->idle_ms : 120000;
     own->write_ms = own->write_ms != 0 ? own->write_ms : 30000;
     LIST_INIT(&server->exchanges);
+    TAILQ_INIT(&server->arrived);
     server->resume = evtimer_new(base, on_resume, server);
-    if (server->resume == NULL) {
-        free(server);
-        return NULL;
+    server->hand_out = evtimer_new(base, hamid_http_arrival_on_turn, server);
+    if (server->resume == NULL || server->hand_out == NULL) {
+        return hamid_http_server_free(server);
     }
     return server;
 }
@@ -213,7 +216,12 @@ struct hamid_http_server *hamid_http_server_free(struct hamid_http_server *serve
         (void)unlink(server->unix_path);
         free(server->unix_path);
     }
-    event_free(server->resume);
+    if (server->resume != NULL) {
+        event_free(server->resume);
+    }
+    if (server->hand_out != NULL) {
+        event_free(server->hand_out);
+    }
     free(server);
     return NULL;
 }

@@ -8,6 +8,8 @@
  *  - A route's handler gets an exchange when the whole request was read, and answers it
  * at once or later, exactly once, by hamid_http_answer(). The exchange is the server's;
  * after the answer it must not be touched.
+ *  - Requests are handed out in the order in which their last bytes came to this machine,
+ * whatever connections they came on.
  *  - If the client goes first, the function given to hamid_http_on_gone() is called,
  * once; the exchange must not be touched afterwards. Without such a function a late
  * answer has to be avoided in another way, so give one whenever the answer does not come

@@ -137,19 +137,12 @@ static int set_api_options(struct box *box, const char *path)
 
 static int set_binder_options(struct box *box, const struct request *request)
 {
-    bool is_binder = request->unix_socket == NULL;
     if (curl_easy_setopt(box->handle, CURLOPT_URL, request->url) != CURLE_OK) {
         return -1;
     }
     curl_easy_setopt(box->handle, CURLOPT_PROXY, "");
     curl_easy_setopt(box->handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(box->handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    /* A bind call has a connection of its own, as nearly all of kube-scheduler's are in a
-     * burst: of two calls that arrive while the binder is busy, the one on a connection
-     * that it knows already could be read first, and the order of sending would be lost.
-     */
-    curl_easy_setopt(box->handle, CURLOPT_FRESH_CONNECT, is_binder ? 1L : 0L);
-    curl_easy_setopt(box->handle, CURLOPT_FORBID_REUSE, is_binder ? 1L : 0L);
     /* No pause before a body: kube-scheduler's client doesn't make one either. */
     return add_header(box, "Expect:");
 }

@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a handler may ask of the exchange that it has.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+const char *hamid_http_method(const struct hamid_http_exchange *exchange)
+{
+    return exchange->has_head ? exchange->head.method : NULL;
+}
+
+const char *hamid_http_path(const struct hamid_http_exchange *exchange)
+{
+    return exchange->has_head ? exchange->head.path : NULL;
+}
+
+const char *hamid_http_query(const struct hamid_http_exchange *exchange)
+{
+    return exchange->has_head ? exchange->head.query : "";
+}
+
+bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char *word)
+{
+    const char *query = hamid_http_query(exchange);
+    size_t length = strlen(word);
+    while (*query != '\0') {
+        size_t item = strcspn(query, "&");
+        if (strncmp(query, word, length) == 0 &&
+            (item == length || (item > length && query[length] == '='))) {
+            return true;
+        }
+        query += item + (query[item] == '&' ? 1 : 0);
+    }
+    return false;
+}
+
+const char *hamid_http_header(const struct hamid_http_exchange *exchange,
+                              const char *name)
+{
+    return exchange->has_head ? hamid_http_head_header(&exchange->head, name) : NULL;
+}
+
+struct evbuffer *hamid_http_body(struct hamid_http_exchange *exchange)
+{
+    return exchange->body;
+}
+
+const char *hamid_http_body_text(struct hamid_http_exchange *exchange, size_t *ret_length)
+{
+    size_t length = evbuffer_get_length(exchange->body);
+    if (evbuffer_add(exchange->body, "", 1) != 0) {
+        return NULL;
+    }
+    if (ret_length != NULL) {
+        *ret_length = length;
+    }
+    return (const char *)evbuffer_pullup(exchange->body, -1);
+}
+
+bool hamid_http_peer(const struct hamid_http_exchange *exchange,
+                     struct hamid_http_peer *ret)
+{
+    if (exchange->has_peer) {
+        *ret = exchange->peer;
+    }
+    return exchange->has_peer;
+}
+
+void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
+                        void *data)
+{
+    exchange->gone = gone;
+    exchange->gone_data = data;
+}
