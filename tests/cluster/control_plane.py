@@ -23,13 +23,18 @@ DEFAULT_VERSION = "1.37.2"
 START_ATTEMPTS = 4
 
 
-def find_programs(version):
+def find_programs(version, names=()):
     """Paths of the programs by name; builds what is missing, with progress on stderr."""
-    found = subprocess.run([str(ROOT / "scripts/build-kubernetes"), "--version", version],
+    found = subprocess.run([str(ROOT / "scripts/build-kubernetes"), "--version", version, *names],
                            stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode != 0:
         raise processes.Failed("scripts/build-kubernetes could not provide a control plane")
     return dict(line.split(" ", 1) for line in found.stdout.splitlines())
+
+
+def find_program(version, name):
+    """The path of one more program, such as kubelet."""
+    return find_programs(version, (name,))[name]
 
 
 class ControlPlane:

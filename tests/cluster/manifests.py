@@ -10,6 +10,8 @@ USERS = {
     "hamid-scheduler": ("hamid-scheduler", ""),
     "hamid-node": ("hamid-node", ""),
     "kubelet": ("kubelet-stand-in", ""),
+    "node": ("system:node:gpu-0", "system:nodes"),
+    "filter": ("hami-filter-stand-in", ""),
 }
 
 # What the checker needs, whole; the rest by its name only, so that no call goes uncounted.
@@ -42,6 +44,10 @@ RULES = {
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
         {"apiGroups": [""], "resources": ["pods"],
          "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    ],
+    "filter": [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "patch"]},
     ],
     "kubelet": [
         {"apiGroups": [""], "resources": ["nodes", "pods"],

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""40 pods with two containers each on a real node: who gets which devices, and how fast."""
+
+import json
+
+from cluster import kubelet_scene as scenes
+from cluster import manifests
+
+PODS = 40
+BEYOND_TRIVIAL = 2.0
+CALLS_MAX = 7
+BITE_PODS = 4
+
+
+def run(results, scene):
+    """Answers the figures of the burst."""
+    trivial = _trivial(results, scene)
+    figures = _through_hamid(results, scene, trivial)
+    _judge_bites(results, scene)
+    return figures
+
+
+def _trivial(results, scene):
+    """The reference: a plugin that hands out what it is asked for, and no lock."""
+    scene.start_plugin(scenes.TRIVIAL, "trivial")
+    begin = scene.create(scenes.burst_pods("trivial", scenes.TRIVIAL, PODS))
+    pods = scene.wait("trivial", PODS)
+    running = sum(one["status"].get("phase") == "Running" for one in pods)
+    results.check(running == PODS, f"all {PODS} pods of a trivial plugin run", running)
+    span = makespan(scene, scenes.TRIVIAL, begin)
+    results.say(f"trivial: all Allocates answered {span:.2f} s after the first POST")
+    scene.delete("trivial")
+    scene.stop_plugin(scenes.TRIVIAL)
+    return span
+
+
+def _through_hamid(results, scene, trivial):
+    scene.start_plugin()
+    begin = scene.create(scenes.burst_pods("burst", scenes.RESOURCE, PODS, seed=2))
+    scene.wait("burst", PODS)
+    span = makespan(scene, scenes.RESOURCE, begin)
+    code, verdict = scene.judge("burst")
+    calls = node_calls(scene, "burst")
+    figures = {**{name: verdict[name] for name in (
+        "pods", "containers", "right_devices", "failed_pods")},
+        "makespan_seconds": round(span, 2), "trivial_makespan_seconds": round(trivial, 2),
+        "node_calls_per_pod": round(calls / PODS, 2)}
+    results.say("figures: " + json.dumps(figures))
+    _check(results, figures, code, verdict)
+    results.check(inversions(scene, "burst") > 0,
+                  "pods were bound in another order than they were created in")
+    results.check(scene.lock() is None, "no lock is left on the node", scene.lock())
+    scene.delete("burst")
+    scene.stop_plugin()
+    return figures
+
+
+def _check(results, figures, code, verdict):
+    results.check(figures["pods"] == PODS and figures["containers"] == 2 * PODS,
+                  f"all {PODS} pods with {2 * PODS} containers were judged", figures)
+    results.check(code == 0 and figures["right_devices"] == 2 * PODS,
+                  "each container got exactly the devices that its annotation says",
+                  f"{figures['right_devices']}: {verdict['wrong']}")
+    results.check(figures["failed_pods"] == 0, "no pod failed", figures["failed_pods"])
+    beyond = figures["makespan_seconds"] - figures["trivial_makespan_seconds"]
+    results.check(0 < figures["makespan_seconds"] and beyond <= BEYOND_TRIVIAL,
+                  f"the last Allocate was at most {BEYOND_TRIVIAL} s later than with a trivial "
+                  "plugin", f"{beyond:.2f} s")
+    results.check(0 < figures["node_calls_per_pod"] <= CALLS_MAX,
+                  f"the node's side made at most {CALLS_MAX} calls a pod",
+                  figures["node_calls_per_pod"])
+
+
+def _judge_bites(results, scene):
+    """A plugin that ignores what it was told: the judge must not be content."""
+    scene.start_plugin(mode="list-order")
+    scene.create(scenes.burst_pods("broken", scenes.RESOURCE, BITE_PODS))
+    scene.wait("broken", BITE_PODS)
+    code, verdict = scene.judge("broken")
+    results.check(code == 1 and verdict["right_devices"] < verdict["containers"],
+                  "the judge sees a plugin that gives devices in list order",
+                  f"code {code}, {verdict}")
+    scene.delete("broken")
+    scene.stop_plugin()
+
+
+def makespan(scene, resource, begin):
+    """From the first POST to the last answered Allocate."""
+    answered = [line["time_ns"] / 1e9 for line in scene.plugin_lines(resource)
+                if line["event"] == "allocated" and line["time_ns"] / 1e9 >= begin]
+    return max(answered) - begin if answered else 0.0
+
+
+def _calls(scene):
+    with open(scene.plane.audit_log, encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def node_calls(scene, burst_name):
+    """Calls of hamid node from the burst's first pod on, whatever their answer was."""
+    name = manifests.USERS["hamid-node"][0]
+    begin = None
+    count = 0
+    for call in _calls(scene):
+        where = call.get("objectRef") or {}
+        if (call["verb"] == "create" and where.get("resource") == "pods"
+                and not where.get("subresource")
+                and (where.get("name") or _name(call)).startswith(burst_name)):
+            begin = begin or call["stageTimestamp"]
+        count += begin is not None and call["user"]["username"] == name
+    return count
+
+
+def inversions(scene, burst_name):
+    """Pairs of neighbours in the order of binding that were created the other way round."""
+    created, bound = [], []
+    for call in _calls(scene):
+        where = call.get("objectRef") or {}
+        if call["verb"] != "create" or where.get("resource") != "pods":
+            continue
+        name = where.get("name") or _name(call)
+        if name.startswith(burst_name) and call["responseStatus"]["code"] == 201:
+            (bound if where.get("subresource") == "binding" else created).append(name)
+    places = {name: place for place, name in enumerate(created)}
+    return sum(places[one] > places[two] for one, two in zip(bound, bound[1:]))
+
+
+def _name(call):
+    return ((call.get("requestObject") or {}).get("metadata") or {}).get("name", "")

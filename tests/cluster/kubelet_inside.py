@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""The first process of the namespaces: starts a control plane and a node, and tests.
+
+Prints TAP for kubelet.py to take over, and the figures in one line.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_node, kubelet_scene,
+                     kubelet_space, processes, results)
+
+SERVER_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
+                "--allow-privileged=true")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--dir", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", type=pathlib.Path, required=True)
+    parser.add_argument("--cgroup", required=True)
+    return parser.parse_args()
+
+
+def test(tally, asked):
+    folder = asked.dir
+    kubelet_space.furnish(folder)
+    program = control_plane.find_program(asked.version, "kubelet")
+    with control_plane.ControlPlane(asked.version, folder, SERVER_FLAGS) as plane:
+        node = kubelet_node.Node(plane, program, asked.programs, asked.cgroup)
+        node.start()
+        tally.say("the kubelet's node is ready")
+        scene = kubelet_scene.Scene(plane, node, asked.programs, tally.say)
+        scene.start()
+        tally.say("filter, hamid and kube-scheduler are ready")
+        return kubelet_burst.run(tally, scene)
+
+
+def main():
+    asked = parse()
+    processes.exit_on_signals()
+    tally = results.Results()
+    try:
+        figures = test(tally, asked)
+        print(kubelet.FIGURES + json.dumps(figures), flush=True)
+    except (processes.Failed, OSError, api.Refused) as error:
+        tally.check(False, "could be run to its end", str(error).replace("\n", "\n# "))
+    return 0 if tally.failed == 0 and tally.passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

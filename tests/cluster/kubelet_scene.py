@@ -1,0 +1,201 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""A real node and all that serves pods on it: filter, kube-scheduler, hamid, a device plugin."""
+
+import concurrent.futures
+import json
+import random
+import subprocess
+import threading
+import time
+
+from cluster import burst, kubelet_node, manifests, processes, suites
+
+RESOURCE = "nvidia.com/gpu"
+SECOND = "hygon.com/dcunum"
+TRIVIAL = "example.com/trivial"
+DEVICES = 200
+# resource: (word in the annotations' keys, type in device strings, beginning of devices' names)
+VENDORS = {RESOURCE: ("vgpu", "NVIDIA", "GPU-"), SECOND: ("dcu", "DCU", "DCU-")}
+PODS = "/api/v1/namespaces/default/pods"
+PRIORITIES = 10
+PATIENCE = 90.0
+
+
+def variable(resource):
+    return "TEST_" + resource.upper().replace(".", "_").replace("/", "_")
+
+
+def pod(name, asks, burst_name, **spec):
+    """A pod with one container for each of asks: {resource: count}."""
+    return {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": {"burst": burst_name}},
+        "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 0,
+                 "enableServiceLinks": False, "restartPolicy": "Never",
+                 "containers": [container(f"c{index}", ask) for index, ask in enumerate(asks)],
+                 **spec}}
+
+
+def container(name, ask, *words):
+    return {"name": name, "image": kubelet_node.CONTAINER_IMAGE, "imagePullPolicy": "Never",
+            "args": list(words),
+            "resources": {"limits": {key: str(count) for key, count in ask.items() if count}}}
+
+
+class Scene:
+    """Made once; each test starts the plugins that it wants."""
+
+    def __init__(self, plane, node, programs, say):
+        self.plane = plane
+        self.node = node
+        self.group = plane.group
+        self.client = plane.client()
+        self.programs = programs
+        self.say = say
+        self.agent_socket = plane.folder / "agent.sock"
+        self.seen = {}
+
+    def start(self):
+        for value in range(PRIORITIES):
+            self.client.need("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": {"name": f"p{value}"}, "value": value,
+                "preemptionPolicy": "Never"})
+        self.start_agent()
+        url = self._start_binder(self._start_filter())
+        entry = manifests.extender(url, RESOURCE, has_filter=True, timeout="60s")
+        entry["managedResources"].append({"name": SECOND, "ignoredByScheduler": False})
+        self.plane.start_scheduler([entry])
+
+    def start_agent(self):
+        """hamid node; waits until it is ready."""
+        agent = self.group.start("hamid-node", [
+            suites.BUILD / "daemon/hamid", "node", f"--node={kubelet_node.NAME}",
+            f"--socket={self.agent_socket}",
+            f"--kubeconfig={self.plane.kubeconfig('hamid-node')}",
+            *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
+              for resource, (word, _, _) in VENDORS.items())])
+        self.group.wait_until("hamid-node", agent,
+                              lambda: burst.agent_is_ready(self.agent_socket), 30)
+
+    def start_plugin(self, resource=RESOURCE, mode="agent"):
+        """Waits until the kubelet reports its devices."""
+        prefix = VENDORS[resource][2] if resource in VENDORS else "T-"
+        self.group.start(self.plugin_name(resource), [
+            self.programs / "plugin", f"--resource={resource}", f"--mode={mode}",
+            f"--variable={variable(resource)}", f"--agent={self.agent_socket}",
+            f"--prefix={prefix}", f"--count={DEVICES}"])
+        self.node.wait_allocatable(resource, DEVICES)
+
+    def stop_plugin(self, resource=RESOURCE):
+        self.group.stop(self.group.find(self.plugin_name(resource)))
+        self.node.wait_allocatable(resource, 0)
+
+    def plugin_name(self, resource):
+        return "plugin-" + resource.replace("/", "-")
+
+    def plugin_lines(self, resource=RESOURCE):
+        """What the plugin said of its Allocates: a list of objects."""
+        path = self.plane.folder / f"{self.plugin_name(resource)}.log"
+        found = []
+        for line in path.read_text(errors="replace").splitlines():
+            if line.startswith("{"):
+                found.append(json.loads(line))
+        return found
+
+    def pods(self, burst_name):
+        return self.client.need("GET", f"{PODS}?labelSelector=burst%3D{burst_name}").body["items"]
+
+    def create(self, pods):
+        """All at once, from 8 threads; answers the moment of the first POST."""
+        local = threading.local()
+
+        def create_one(one):
+            local.client = getattr(local, "client", None) or self.plane.client()
+            local.client.need("POST", PODS, one)
+
+        begin = time.time()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(create_one, pods))
+        return begin
+
+    def wait(self, burst_name, count, phases=("Running", "Failed", "Succeeded"),
+             seconds=PATIENCE):
+        """Until that many pods are in one of the phases; answers the pods."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pods = self.pods(burst_name)
+            if sum(_is_settled(one, phases) for one in pods) >= count:
+                return pods
+            if time.monotonic() > deadline:
+                self.say(f"gave up: {sum(_is_settled(one, phases) for one in pods)} of {count} "
+                         f"pods of {burst_name} are {' or '.join(phases)}")
+                return pods
+            for name, child in self.group.children:
+                if child.poll() is not None:
+                    raise processes.Failed(f"{name} ended with code {child.returncode}:\n"
+                                           + self.group.last_words(name))
+            time.sleep(0.1)
+
+    def delete(self, burst_name, seconds=PATIENCE):
+        """Until the kubelet has ended them all."""
+        for one in self.pods(burst_name):
+            self.client.need("DELETE", f"{PODS}/{one['metadata']['name']}")
+        deadline = time.monotonic() + seconds
+        while self.pods(burst_name):
+            if time.monotonic() > deadline:
+                raise processes.Failed(f"pods of {burst_name} were not deleted in {seconds} s:\n"
+                                       + self.group.last_words("kubelet"))
+            time.sleep(0.1)
+
+    def judge(self, burst_name, resources=(RESOURCE,)):
+        """(code, verdict) of the program that judges."""
+        done = subprocess.run(
+            [str(self.programs / "judge"), f"--kubeconfig={self.plane.kubeconfig()}",
+             f"--selector=burst%3D{burst_name}", *(
+                f"--vendor={resource},hami.io/{VENDORS[resource][0]}-devices-allocated,"
+                f"{variable(resource)}" for resource in resources)],
+            capture_output=True, text=True, check=False)
+        if not done.stdout:
+            raise processes.Failed(f"the judge could not judge: {done.stderr}")
+        return done.returncode, json.loads(done.stdout)
+
+    def lock(self):
+        return self.node.annotations().get(burst.LOCK)
+
+    def _start_filter(self):
+        addresses = self.plane.folder / "filter.address"
+        child = self.group.start("filter", [
+            self.programs / "filter", f"--kubeconfig={self.plane.kubeconfig('filter')}",
+            f"--address-file={addresses}", f"--count={DEVICES}",
+            *(f"--vendor={resource},{','.join(words)}" for resource, words in VENDORS.items())])
+        self.group.wait_until("filter", child, addresses.exists, 30)
+        return f"http://{addresses.read_text(encoding='ascii').strip()}"
+
+    def _start_binder(self, filter_url):
+        addresses = self.plane.folder / "hamid.address"
+        child = self.group.start("hamid-scheduler", [
+            suites.BUILD / "daemon/hamid", "scheduler",
+            f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
+            "--listen=127.0.0.1:0", f"--address-file={addresses}", "--patience=60s",
+            f"--filter-url={filter_url}", "--scheduler-name=default-scheduler",
+            f"--managed-resource={RESOURCE}", f"--managed-resource={SECOND}"])
+        self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
+        address = addresses.read_text(encoding="ascii").split()[0]
+        self.group.wait_until("hamid-scheduler", child,
+                              lambda: burst.binder_is_ready(address), 30)
+        return f"http://{address}"
+
+
+def burst_pods(burst_name, resource, count, seed=1):
+    """Pods with two containers each that ask 1, 2 or 3 devices, and priorities that make
+    kube-scheduler take them in another order than they are created in."""
+    drawn = random.Random(seed)
+    return [pod(f"{burst_name}-{index:04d}",
+                [{resource: drawn.randint(1, 3)} for _ in range(2)], burst_name,
+                priorityClassName=f"p{drawn.randrange(PRIORITIES)}") for index in range(count)]
+
+
+def _is_settled(one, phases):
+    return one["status"].get("phase") in phases
