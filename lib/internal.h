@@ -89,6 +89,7 @@ struct hami_internal_slot {
     uint64_t version_number;        /* node version of this knowledge; 0 = not a number */
     uint64_t first_seen_ns;         /* of this very pair */
     uint64_t sight;                 /* counts the pairs seen here, one after the other */
+    uint64_t max_fence;             /* seen here */
     uint64_t rival_ns;       /* when another holder's lease was last seen; 0 = never */
     uint64_t yield_until_ns; /* a free record is left alone until then */
     uint32_t hand_overs;     /* in a row */

@@ -194,6 +194,9 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
     slot->sight++;
     slot->record.size = sizeof(slot->record);
     (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &slot->record);
+    if (slot->record.last_fence > slot->max_fence) {
+        slot->max_fence = slot->record.last_fence;
+    }
     if (slot->record.last_fence > node->max_fence) {
         node->max_fence = slot->record.last_fence;
     }

@@ -193,7 +193,8 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
     for (size_t i = 0; i < wait->key_count; i++) {
         uint64_t fence = slots[i]->record.last_fence;
         last_fence = fence > last_fence ? fence : last_fence;
-        seeded = seeded || fence == 0;
+        /* A memory that shows less than was seen there may have been put twice. */
+        seeded = seeded || fence == 0 || fence < slots[i]->max_fence;
     }
     if (seeded && !node->version[0] && node->read_ns == 0) {
         node->want_read = true;

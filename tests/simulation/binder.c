@@ -17,6 +17,7 @@
 #include "replica.h"
 #include "store.h"
 #include "trace.h"
+#include "vandal.h"
 
 /* Above so many kept places, one of them may have been pushed out by others. */
 #define KEPT_SURE 40
@@ -218,6 +219,7 @@ static void granted(struct acquire *acquire)
     world->result.grants++;
     checker_granted(world, acquire);
     step_out(acquire);
+    vandal_granted(world, acquire->node);
     if (!fault_happens(world, FAULT_LATE_BINDING)) {
         binding_start(acquire);
         return;

@@ -242,7 +242,9 @@ static void check_fence(struct world *world, struct node *node,
     const char *lock = object_get(after, KEY_LOCK);
     uint64_t fence = fence_of(lease);
 
-    if (writer == WRITER_FOREIGN || !lease || (was && strcmp(was, lease) == 0)) {
+    bool ours = writer == WRITER_OURS || writer == WRITER_NODE_SIDE;
+
+    if (!ours || !lease || (was && strcmp(was, lease) == 0)) {
         return;
     }
     bool grant = is_own_lease(lock, lease);

@@ -93,6 +93,7 @@ static char *status_text(int status)
                    "\"message\":\"simulated\",\"code\":%d}",
                    status == 404   ? "NotFound"
                    : status == 409 ? "Conflict"
+                   : status == 410 ? "Expired"
                    : status == 422 ? "Invalid"
                                    : "Other",
                    status);
@@ -103,6 +104,9 @@ static char *body_of(const struct request *request)
 {
     if (request->outcome != OUTCOME_ANSWER) {
         return strdup("");
+    }
+    if (request->page) {
+        return strdup(request->page);
     }
     if (!request->object) {
         return status_text(request->status);
@@ -156,7 +160,10 @@ static enum verb read_path(const struct hami_kubernetes_request *asked, char *na
     const char *pods = strstr(path, "/pods/");
     const char *at = pods ? pods + strlen("/pods/") : strrchr(path, '/') + 1;
 
-    (void)snprintf(name, size, "%.*s", (int)strcspn(at, "/"), at);
+    (void)snprintf(name, size, "%.*s", (int)strcspn(at, "/?"), at);
+    if (strstr(path, "?limit=")) {
+        return VERB_LIST;
+    }
     if (!pods) {
         return patch ? VERB_PATCH_NODE : VERB_GET_NODE;
     }
@@ -212,7 +219,13 @@ static void fill(struct request *request, const struct hami_kubernetes_request *
     struct world *world = request->world;
     enum broken broken = world->plan.broken;
 
-    if (request->verb == VERB_BIND) {
+    const char *token = strstr(asked->path, "&continue=");
+
+    if (request->verb == VERB_LIST) {
+        request->pods = strstr(asked->path, "/pods?") != NULL;
+        (void)snprintf(request->token, sizeof(request->token), "%s",
+                       token ? token + strlen("&continue=") : "");
+    } else if (request->verb == VERB_BIND) {
         read_binding(request, asked->body);
     } else if (asked->body && request->verb == VERB_PATCH_NODE &&
                (broken == BROKEN_LEASE_TEST || broken == BROKEN_LOCK_TEST)) {

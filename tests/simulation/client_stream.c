@@ -20,7 +20,7 @@ struct hami_internal_http_stream {
     struct hami_internal_http_stream *next, *previous;
     struct client *client;
     struct stream *stream;
-    bool cancelled;
+    bool cancelled, opened;
     struct hami_internal_http_stream_options options;
 };
 
@@ -73,20 +73,27 @@ static void give_list_end(struct hami_internal_http_stream *handle, uint64_t ver
     give_line(handle, "BOOKMARK", text);
 }
 
+static void open_handle(struct hami_internal_http_stream *handle)
+{
+    if (!handle->opened && handle->options.on_open) {
+        handle->options.on_open(handle->options.data);
+    }
+    handle->opened = true;
+}
+
 static void came(void *data, enum stream_news news, struct object *object,
                  uint64_t version)
 {
     struct hami_internal_http_stream *handle = data;
     struct engine *engine = &handle->client->world->engine;
 
-    if (handle->cancelled && news != STREAM_EXPIRED && news != STREAM_BROKEN) {
+    if (handle->cancelled && news != STREAM_EXPIRED && news != STREAM_BROKEN &&
+        news != STREAM_REFUSED) {
         return;
     }
     switch (news) {
     case STREAM_OPENED:
-        if (handle->options.on_open) {
-            handle->options.on_open(handle->options.data);
-        }
+        open_handle(handle);
         break;
     case STREAM_CHANGED:
         give_line(handle, "MODIFIED", object_line(object));
@@ -99,14 +106,18 @@ static void came(void *data, enum stream_news news, struct object *object,
         break;
     case STREAM_EXPIRED:
         /* Said as a status, or as an event of a stream that was opened. */
-        if (engine_below(engine, RANDOM_NETWORK, 2) || handle->cancelled) {
+        if (handle->cancelled ||
+            (!handle->opened && engine_below(engine, RANDOM_NETWORK, 2))) {
             end(handle, 0, 410);
         } else {
-            handle->options.on_open(handle->options.data);
+            open_handle(handle);
             give_line(handle, "ERROR",
                       "{\"kind\":\"Status\",\"code\":410,\"message\":\"too old\"}");
             end(handle, 0, 200);
         }
+        break;
+    case STREAM_REFUSED:
+        end(handle, 0, 400);
         break;
     case STREAM_BROKEN:
         end(handle, HAMI_E_TRANSPORT, 0);

@@ -38,7 +38,10 @@ struct node;
     X(PARTITION, "partition",                                                            \
       1200) /* a tick of a replica: it can not reach the server */                       \
     X(NODE_RECREATED, "node-recreated", 40000) /* a burst of pods of a node */           \
-    X(KUBELET, "kubelet-restart", 25000) /* an Allocate: before its answer is stored */
+    X(KUBELET, "kubelet-restart", 25000) /* an Allocate: before its answer is stored */  \
+    X(LEASE, "lease", 6000) /* a grant, or a look at a node: its lease is spoilt */      \
+    X(VALUE, "value", 3000) /* a look at a node: somebody leaves a lock value */         \
+    X(MID_LIST, "mid-list", 150000) /* a list, or a page: it breaks off, or 410 */
 
 enum fault {
 #define FAULT_ENTRY(name, text, odds) FAULT_##name,

@@ -58,6 +58,7 @@ static void unref(struct request *request)
         free(request->edits[i].value);
     }
     free(request->text);
+    free(request->page);
     object_unref(request->object);
     free(request);
 }
@@ -105,16 +106,19 @@ static void arrived(struct world *world, void *subject, uint64_t copy_kind)
 {
     struct request *request = subject;
     struct object *object = NULL;
-    int status = server_apply(request, &object);
+    char *page = NULL;
+    int status = server_apply(request, &object, &page);
 
     (void)world;
     if (copy_kind == COPY_UNHEARD || request->answered) {
         object_unref(object);
+        free(page);
     } else {
         request->answered = true;
         request->resent = copy_kind == COPY_SECOND;
         request->status = status;
         request->object = object;
+        request->page = page;
     }
     unref(request);
 }

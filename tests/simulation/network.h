@@ -15,6 +15,7 @@ enum verb {
     VERB_GET_NODE,
     VERB_EDIT_NODE,  /* edits and version */
     VERB_PATCH_NODE, /* JSON Patch text */
+    VERB_LIST,       /* a page of the nodes, or of the pods */
     VERB_GET_POD,
     VERB_REVOKE, /* text onto a pod that has uid and is unbound */
     VERB_PATCH_POD,
@@ -50,12 +51,15 @@ struct request {
     } edits[REQUEST_EDITS_MAX];
     size_t edit_count;
     bool writes_node;
+    bool pods;               /* LIST */
+    char token[48];          /* LIST: to go on with */
     struct acquire *acquire; /* whom its faults touch; NULL = nobody */
     /* the answer */
     bool answered, told, resent;
     enum outcome outcome;
     int status;
     struct object *object; /* as it stands after; NULL with any but 2xx */
+    char *page;            /* LIST: its text; NULL likewise */
     /* whom to tell: once, unless the sender has died meanwhile */
     request_fn done;
     void *data;

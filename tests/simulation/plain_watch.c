@@ -225,6 +225,7 @@ static void came(void *data, enum stream_news news, struct object *object,
         half->synced = false;
         pause_half(half);
         return;
+    case STREAM_REFUSED:
     case STREAM_BROKEN:
         pause_half(half);
         return;

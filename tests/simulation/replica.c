@@ -84,6 +84,8 @@ void replica_start(struct world *world, int index)
     replica->dead = false;
     replica->paused_until_ns = replica->partitioned_until_ns = 0;
     replica->places = 0;
+    replica->pages =
+        world->plan.kubernetes && engine_below(&world->engine, RANDOM_WORK, 3) == 0;
     (void)snprintf(holder, sizeof(holder), "replica-%d", index);
     (void)snprintf(replica->who, sizeof(replica->who), "replica-%d.%u", index,
                    replica->incarnation);

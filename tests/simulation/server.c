@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "listing.h"
 #include "store.h"
 
 static bool is_same(const char *a, const char *b)
@@ -219,10 +220,12 @@ static int apply_to_pod(struct request *request, struct object **ret)
     return status;
 }
 
-int server_apply(struct request *request, struct object **ret)
+int server_apply(struct request *request, struct object **ret, char **ret_page)
 {
     *ret = NULL;
     switch (request->verb) {
+    case VERB_LIST:
+        return listing_page(request, ret_page);
     case VERB_GET_NODE:
     case VERB_EDIT_NODE:
     case VERB_PATCH_NODE:

@@ -10,6 +10,6 @@
 #include "network.h"
 
 /* Returns an HTTP status. @ret with 2xx the object as it stands then, a reference. */
-int server_apply(struct request *request, struct object **ret);
+int server_apply(struct request *request, struct object **ret, char **ret_page);
 
 #endif

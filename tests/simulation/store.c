@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "listing.h"
 #include "stream.h"
 #include "trace.h"
 #include "workload.h"
@@ -37,6 +38,7 @@ void store_done(struct world *world)
     for (size_t i = 0; i < HISTORY_SIZE; i++) {
         object_unref(world->history[i].object);
     }
+    listing_done(world);
     free(world->history);
     free(world->nodes);
     free(world->pods);

@@ -97,12 +97,23 @@ static void list_due(struct world *world, void *subject, uint64_t argument)
     (void)argument;
     stream->pending--;
     stream->listing = false;
+    /* It breaks off after part of it, which may be all of it but its end. */
+    bool breaks = fault_happens(world, FAULT_MID_LIST);
+    size_t told = breaks ? (size_t)engine_below(&world->engine, RANDOM_FAULTS,
+                                                stream->list_count + 1)
+                         : stream->list_count;
     if (!stream->ended) {
         stream->tell(stream->data, STREAM_OPENED, NULL, 0);
     }
-    for (size_t i = 0; i < stream->list_count && !stream->ended; i++) {
+    for (size_t i = 0; i < told && !stream->ended; i++) {
         stream->tell(stream->data, STREAM_CHANGED, stream->list[i],
                      stream->list[i]->version);
+    }
+    if (breaks && !stream->ended) {
+        bool gone = engine_below(&world->engine, RANDOM_FAULTS, 2) == 0;
+        fault_injected(world, FAULT_MID_LIST);
+        fault_touch_replica(world, FAULT_MID_LIST, stream->replica);
+        end(stream, gone ? STREAM_EXPIRED : STREAM_BROKEN);
     }
     if (!stream->ended) {
         stream->tell(stream->data, STREAM_LISTED, NULL, stream->list_version);
@@ -157,6 +168,18 @@ static void open_due(struct world *world, void *subject, uint64_t version)
     sweep(world);
 }
 
+static void refuse_due(struct world *world, void *subject, uint64_t argument)
+{
+    struct stream *stream = subject;
+
+    (void)argument;
+    stream->pending--;
+    if (!stream->ended) {
+        end(stream, STREAM_REFUSED);
+    }
+    sweep(world);
+}
+
 /* ---- opening ---- */
 
 static void take_list(struct stream *stream)
@@ -199,6 +222,10 @@ struct stream *stream_open(struct world *world, int replica, bool pods, uint64_t
         return stream;
     }
     stream->listing = true;
+    if (world->replicas[replica].pages) {
+        engine_add(&world->engine, pace(stream), replica, refuse_due, stream, 0);
+        return stream;
+    }
     take_list(stream);
     if (fault_happens(world, FAULT_STALE_LIST)) {
         fault_injected(world, FAULT_STALE_LIST);

@@ -16,6 +16,7 @@ enum stream_news {
     STREAM_GONE,
     STREAM_LISTED,  /* the list is complete; object NULL */
     STREAM_EXPIRED, /* 410; the end */
+    STREAM_REFUSED, /* 400: this server does not stream lists; the end */
     STREAM_BROKEN   /* the connection was lost; the end */
 };
 
@@ -39,7 +40,8 @@ struct stream {
     void *data;
 };
 
-/* Opens a stream from a version; 0 = with a list first. */
+/* Opens a stream from a version; 0 = with a list first, where the replica's server does
+ * that. */
 struct stream *stream_open(struct world *world, int replica, bool pods, uint64_t version,
                            stream_fn tell, void *data);
 /* Nothing is told from now on, not even an end. */

@@ -13,6 +13,7 @@
 #include "store.h"
 #include "stream.h"
 #include "trace.h"
+#include "vandal.h"
 
 #define TICK (100 * MS)
 #define BURSTS_A_TICK 6
@@ -305,6 +306,7 @@ static void tick(struct world *world, void *subject, uint64_t argument)
         if (engine_below(&world->engine, RANDOM_WORK, 10) == 0) {
             heartbeat(world, node);
         }
+        vandal_visit(world, node);
         bool more = world->result.acquires + world->pods_open < world->plan.acquires;
         if (more && node->pods_open < 3 && node->object) {
             burst(world, node);

@@ -12,7 +12,8 @@
  *   replica  a process: manager, crash, pause      binder   acquire, bind, hand off
  *   kubelet  admits pods, plays the plugin         foreign  a HAMi scheduler beside
  *   workload makes and deletes pods and nodes      checker  what must hold, seen from the
- *   trace    the last events of each node                   server's changes alone
+ *   vandal   spoils leases, leaves odd values               server's changes alone
+ *   listing  pages of lists                        trace    the last events of each node
  */
 #ifndef TESTS_SIMULATION_WORLD_H
 #define TESTS_SIMULATION_WORLD_H
@@ -73,6 +74,7 @@ enum plugin_style { PLUGIN_OURS = 0, PLUGIN_HAMI_210, PLUGIN_HAMI_27, PLUGIN_COU
 struct acquire;
 struct binding;
 struct stream;
+struct listing;
 struct checker;
 struct trace;
 
@@ -142,6 +144,7 @@ struct replica {
     hami_nodelock *lock; /* NULL = it is down */
     struct hami_transport *transport;
     bool woken, dead;
+    bool pages;   /* its server does not stream lists */
     char who[24]; /* for traces */
     uint64_t paused_until_ns, partitioned_until_ns;
     int64_t clock_offset_s;
@@ -169,6 +172,8 @@ struct world {
     uint64_t history_end; /* number of changes so far; the last HISTORY_SIZE are kept */
     struct replica replicas[REPLICAS_MAX];
     struct stream *streams;
+    struct listing *listings;
+    uint64_t listing_number;
     struct acquire *acquires, *finished;
     struct checker *checker;
     struct trace *trace;

@@ -107,9 +107,8 @@ START_TEST(a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost)
 }
 END_TEST
 
-/* Carries out all calls until the revocation of the pod that is in the way, which is left
- * under way. */
-static hami_call *revocation_of_who_is_late(void)
+/* Carries out all calls until one of this kind, which is left under way. */
+static hami_call *first_of(enum scripted_kind wanted)
 {
     enum scripted_kind kind;
 
@@ -117,7 +116,7 @@ static hami_call *revocation_of_who_is_late(void)
     for (unsigned seconds = 0; seconds < 100; seconds++) {
         while (scripted_waiting() > 0) {
             hami_call *call = scripted_waiting_call(0, &kind);
-            if (kind == SCRIPTED_REVOKE) {
+            if (kind == wanted) {
                 scripted_set_manual(false);
                 return call;
             }
@@ -125,7 +124,7 @@ static hami_call *revocation_of_who_is_late(void)
         }
         scripted_advance(1000);
     }
-    ck_abort_msg("nobody was revoked");
+    ck_abort_msg("no such call");
 }
 
 /* A retry of the very pod comes while its revocation is on its way. */
@@ -136,7 +135,7 @@ START_TEST(a_pod_whose_binding_was_revoked_does_not_get_its_old_grant_before_its
     scripted_acquire(&holder, "n1", "b", 1000);
     ck_assert_int_eq(hami_lease_handoff(holder.lease), 0);
     scripted_acquire(&next, "n1", "c", 900000);
-    hami_call *revocation = revocation_of_who_is_late();
+    hami_call *revocation = first_of(SCRIPTED_REVOKE);
     scripted_acquire(&again, "n1", "b", 60000);
     scripted_answer(revocation);
     scripted_dispatch();
@@ -152,12 +151,41 @@ START_TEST(a_revoked_lock_of_another_replica_goes_to_the_queue_not_to_its_pod)
     static struct scripted_wait next, again;
     lock_for("b", "7");
     scripted_acquire(&next, "n1", "c", 900000);
-    hami_call *revocation = revocation_of_who_is_late();
+    hami_call *revocation = first_of(SCRIPTED_REVOKE);
     scripted_acquire(&again, "n1", "b", 60000);
     scripted_answer(revocation);
     scripted_dispatch();
     ck_assert_msg(next.ended && next.code == 0, "%s", next.text);
     ck_assert(!again.ended);
+    ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
+}
+END_TEST
+
+/* Else a replica that looked before another's grant could grant under the same fence. */
+START_TEST(a_fence_that_the_lease_does_not_vouch_for_is_taken_at_the_version_read)
+{
+    static struct scripted_wait first, next;
+    static struct scripted_done done;
+
+    scripted_acquire(&first, "n1", "b", 1000);
+    scripted_release(&done, first.lease, 1000);
+    scripted_set_manual(true);
+    scripted_acquire(&first, "n1", "b", 1000);
+    hami_call *take = first_of(SCRIPTED_WRITE);
+    ck_assert_ptr_null(hami_call_version(take));
+    scripted_answer(take);
+    scripted_dispatch();
+    scripted_release(&done, first.lease, 1000);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY,
+                                     "{\"version\":1,\"fence\":\"1\"}"),
+                     0);
+    scripted_set_manual(true);
+    scripted_acquire(&next, "n1", "c", 1000);
+    take = first_of(SCRIPTED_WRITE);
+    ck_assert_ptr_nonnull(hami_call_version(take));
+    scripted_answer(take);
+    scripted_dispatch();
+    ck_assert_int_eq(next.code, 0);
     ck_assert_int_eq(hami_lease_handoff(next.lease), 0);
 }
 END_TEST
@@ -264,9 +292,12 @@ int main(void)
     tcase_add_test(tcase,
                    a_share_that_is_held_when_its_handed_off_grant_is_taken_over_is_lost);
     tcase_add_test(
-        tcase, a_pod_whose_binding_was_revoked_does_not_get_its_old_grant_before_its_turn);
+        tcase,
+        a_pod_whose_binding_was_revoked_does_not_get_its_old_grant_before_its_turn);
     tcase_add_test(tcase,
                    a_revoked_lock_of_another_replica_goes_to_the_queue_not_to_its_pod);
+    tcase_add_test(
+        tcase, a_fence_that_the_lease_does_not_vouch_for_is_taken_at_the_version_read);
     tcase_add_test(tcase,
                    a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release);
     tcase_add_test(tcase, a_take_over_whose_answer_was_lost_is_told_with_its_proof);
