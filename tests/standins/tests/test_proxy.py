@@ -66,21 +66,25 @@ class ProxyTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory(prefix="hami-proxy-")
         self.addCleanup(temporary.cleanup)
-        folder = pathlib.Path(temporary.name)
+        self.folder = pathlib.Path(temporary.name)
         self.server = Echo()
         self.addCleanup(self.server.listener.close)
-        self.control = folder / "control"
-        address = folder / "address"
-        self.child = subprocess.Popen([
+        self.start_proxy(self.server.port)
+
+    def start_proxy(self, target):
+        """From now on the test speaks to a proxy in front of that port."""
+        self.control = self.folder / f"control-{target}"
+        address = self.folder / f"address-{target}"
+        child = subprocess.Popen([
             peers.BUILD / "tests/standins/standin-proxy", f"--control={self.control}",
-            f"--target=127.0.0.1:{self.server.port}", f"--address-file={address}"])
-        self.addCleanup(self._end)
+            f"--target=127.0.0.1:{target}", f"--address-file={address}"])
+        self.addCleanup(self._end, child)
         peers.wait_for(address.exists)
         self.port = int(address.read_text(encoding="ascii").split(":")[1])
 
-    def _end(self):
-        self.child.send_signal(signal.SIGTERM)
-        self.assertEqual(self.child.wait(peers.PATIENCE), 0)
+    def _end(self, child):
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(peers.PATIENCE), 0)
 
     def tell(self, line):
         with socket.socket(socket.AF_UNIX) as one:
@@ -101,6 +105,14 @@ class ProxyTest(unittest.TestCase):
             return one.recv(1 << 16) or None
         except ConnectionError:
             return None
+
+    def ask_anew(self, data):
+        """The same on a new connection, which may have ended before connect() returns."""
+        try:
+            one = self.connect()
+        except ConnectionError:
+            return None
+        return self.ask(one, data)
 
     def test_bytes_pass_untouched_both_ways_and_ends_are_told(self):
         one = self.connect()
@@ -170,9 +182,11 @@ class ProxyTest(unittest.TestCase):
             self.assertEqual(self.tell("clear"), "ok")
 
     def test_a_server_that_is_not_there_ends_the_connection_and_not_the_proxy(self):
-        self.server.listener.shutdown(socket.SHUT_RDWR)
-        self.server.listener.close()
-        self.assertIsNone(self.ask(self.connect(), b"hello"))
+        # A port that is taken, so that nobody else comes to listen there, and refuses.
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            self.start_proxy(nobody.getsockname()[1])
+            self.assertIsNone(self.ask_anew(b"hello"))
         self.assertTrue(self.tell("status").startswith("{"))
 
     def test_a_command_that_makes_no_sense_is_answered_with_the_reason(self):
