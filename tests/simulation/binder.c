@@ -184,7 +184,10 @@ static void give_back(struct acquire *acquire)
 void binder_bound(struct acquire *acquire, int code)
 {
     struct world *world = acquire->world;
-    bool keep = code == 0 || code == HAMI_E_IN_DOUBT;
+    /* A careless holder gives a doubtful lease back: the revocation before it makes that
+     * safe. */
+    bool careless = engine_chance(&world->engine, RANDOM_WORK, 300000);
+    bool keep = code == 0 || (code == HAMI_E_IN_DOUBT && !careless);
 
     trace_line(world, acquire->node, "%s in replica-%d: Binding ended %s",
                acquire->pod->name, acquire->replica, hami_errname(code));
