@@ -18,6 +18,7 @@
 
 static unsigned log_verbosity = 2;
 static bool log_json = false;
+static const char *log_name = "hamid";
 
 struct line {
     char text[LINE_MAX_BYTES];
@@ -79,9 +80,9 @@ static void put_text_head(struct line *line, enum hamid_log_severity severity,
     char head[96];
     (void)gettimeofday(&now, NULL);
     (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld hamid] ",
+    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld %.40s] ",
                    "IWE"[severity], parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                   parts.tm_min, parts.tm_sec, (long)now.tv_usec);
+                   parts.tm_min, parts.tm_sec, (long)now.tv_usec, log_name);
     put(line, head);
     put_quoted(line, message);
 }
@@ -124,6 +125,11 @@ void hamid_log_setup(unsigned verbosity, bool json)
 {
     log_verbosity = verbosity;
     log_json = json;
+}
+
+void hamid_log_name(const char *name)
+{
+    log_name = name;
 }
 
 bool hamid_log_format_parse(const char *text, bool *ret_json)

@@ -21,6 +21,9 @@ enum hamid_log_severity { HAMID_LOG_INFO = 0, HAMID_LOG_WARNING, HAMID_LOG_ERROR
 /* Set once, before other threads run. */
 void hamid_log_setup(unsigned verbosity, bool json);
 
+/* The program that lines of text are of; "hamid" unless set, with the settings. Borrowed. */
+void hamid_log_name(const char *name);
+
 /* "text" or "json"; false where it is neither. */
 bool hamid_log_format_parse(const char *text, bool *ret_json);
 

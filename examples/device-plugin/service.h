@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the plugin answers the kubelet, but for Allocate, which is allocate.h's. Loop's
+ * thread.
+ */
+#ifndef DEVICE_PLUGIN_SERVICE_H
+#define DEVICE_PLUGIN_SERVICE_H
+
+#include "kubelet.h"
+#include "settings.h"
+
+struct allocate;
+struct service;
+
+/* allocate is borrowed. NULL without memory. */
+struct service *service_new(struct plugin_settings *settings, struct allocate *allocate);
+
+/* For registration_config. */
+const struct hamid_kubelet_service *service_methods(const struct service *service);
+size_t service_streams(void *service);
+
+/* The health of a device has changed: the kubelet is told. */
+void service_devices_changed(struct service *service);
+
+/* Its calls have ended before. Takes NULL, returns NULL. */
+struct service *service_free(struct service *service);
+
+#endif
