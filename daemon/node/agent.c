@@ -11,7 +11,6 @@
 
 #include <event2/event.h>
 
-#include "agent_json.h"
 #include "log.h"
 
 #define ALLOCATION_BODY_MAX (256u * 1024)
@@ -29,7 +28,7 @@ static void refuse(struct hamid_http_exchange *exchange, int status, const char 
     agent_answer_error(exchange, status, "INVAL", text);
 }
 
-/* ---- probes and metrics
+/* ---- probes
  * ------------------------------------------------------------------------ */
 
 static void handle_livez(struct hamid_http_exchange *exchange, void *data)
@@ -52,38 +51,14 @@ static void handle_readyz(struct hamid_http_exchange *exchange, void *data)
     }
 }
 
-static void handle_metrics(struct hamid_http_exchange *exchange, void *data)
-{
-    struct agent *agent = data;
-    struct agent_metrics metrics = {
-        .served = agent->served,
-        .refused = agent->refused,
-        .done = agent->ended[0],
-        .failed = agent->ended[1],
-        .not_written = agent->not_written,
-        .forgotten = agent->table.forgotten,
-        .open = agent->table.open,
-        .handshake = HAMI_HANDSHAKE_STATS_INIT,
-    };
-    char *text;
-
-    (void)hami_handshake_stats(agent->config.handshake, &metrics.handshake);
-    text = agent_metrics_text(&metrics);
-    if (text == NULL) {
-        agent_answer_error(exchange, 503, "NOMEM", "out of memory");
-        return;
-    }
-    hamid_http_answer(exchange, 200, "text/plain; version=0.0.4", text, strlen(text));
-    free(text);
-}
-
 static const struct hamid_http_route routes[] = {
     {"POST", "/v1/allocations", agent_handle_allocation, ALLOCATION_BODY_MAX, false},
     {"POST", "/v1/allocations/*", agent_handle_end, END_BODY_MAX, false},
+    {"POST", "/v1/starts", agent_handle_start, ALLOCATION_BODY_MAX, false},
     {"GET", "/livez", handle_livez, 0, false},
     {"GET", "/healthz", handle_livez, 0, false},
     {"GET", "/readyz", handle_readyz, 0, false},
-    {"GET", "/metrics", handle_metrics, 0, false},
+    {"GET", "/metrics", agent_handle_metrics, 0, false},
 };
 
 /* ---- life
@@ -132,8 +107,6 @@ struct agent *agent_new(const struct agent_config *config, char *error, size_t e
     }
     agent->config = *config;
     http.data = agent;
-    refusal_events_init(&agent->events, config->client, config->node,
-                        hami_kubernetes_now());
     if (allocations_init(&agent->table, config->lifetime_ms * UINT64_C(1000000)) < 0) {
         (void)snprintf(error, error_size, "the system gives no random bytes");
         free(agent);

@@ -6,6 +6,7 @@
  *   POST /v1/allocations            whose Allocate is this?
  *   POST /v1/allocations/ID/done    the devices are handed out
  *   POST /v1/allocations/ID/failed  they can't be
+ *   POST /v1/starts                 may a container with these devices start?
  *   GET  /livez, /readyz, /healthz, /metrics
  *
  * Only processes of this daemon's user and of root are served.
@@ -13,7 +14,10 @@
 #ifndef HAMID_NODE_AGENT_H
 #define HAMID_NODE_AGENT_H
 
-#include <hami/kubernetes.h>
+#include <stdio.h>
+
+#include "checks.h"
+#include "node_events.h"
 
 struct agent;
 struct event_base;
@@ -30,6 +34,12 @@ struct agent_config {
     uint64_t lifetime_ms;                        /* of an allocation */
     const struct hami_handshake_vendor *vendors; /* borrowed */
     size_t vendor_count;
+    struct node_events *events;
+    struct books *books;   /* the kubelet's; NULL = none */
+    struct checks *checks; /* NULL without books */
+    bool needs_books;      /* refuse an Allocate while the books can't be read */
+    void (*more_metrics)(FILE *out, void *data); /* NULL = none */
+    void *more_data;
 };
 
 /* Starts to listen. Returns NULL with a line in error. */

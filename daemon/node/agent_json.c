@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON and metrics of the agent. Plugins' texts are not trusted: each problem is named in
+ * JSON of the agent. Plugins' texts are not trusted: each problem is named in
  * one line.
  */
 #include "agent_json.h"
@@ -101,6 +101,11 @@ static bool read_containers(struct agent_ask *ask, char *problem, size_t size)
     return true;
 }
 
+static bool is_resource(const char *text)
+{
+    return text != NULL && *text != '\0' && strlen(text) <= RESOURCE_MAX;
+}
+
 bool agent_ask_read(const char *text, size_t length, struct agent_ask *ret, char *problem,
                     size_t size)
 {
@@ -111,8 +116,7 @@ bool agent_ask_read(const char *text, size_t length, struct agent_ask *ret, char
         return false;
     }
     ask.resource = json_string_value(json_object_get(ask.root, "resource"));
-    if (ask.resource == NULL || *ask.resource == '\0' ||
-        strlen(ask.resource) > RESOURCE_MAX) {
+    if (!is_resource(ask.resource)) {
         (void)complain(problem, size,
                        "resource is no resource name such as nvidia.com/gpu");
     } else {
@@ -131,6 +135,60 @@ void agent_ask_done(struct agent_ask *ask)
     free(ask->ids);
     json_decref(ask->root);
     memset(ask, 0, sizeof(*ask));
+}
+
+static bool read_ids(struct agent_start *start, char *problem, size_t size)
+{
+    const json_t *ids = json_object_get(start->root, "ids");
+    size_t count = json_array_size(ids);
+
+    if (!json_is_array(ids) || count == 0 || count > AGENT_IDS_MAX) {
+        return complain(problem, size, "ids is no list of device ids");
+    }
+    start->ids = calloc(count, sizeof(*start->ids));
+    if (start->ids == NULL) {
+        return complain(problem, size, "out of memory");
+    }
+    start->count = count;
+    for (size_t i = 0; i < count; i++) {
+        start->ids[i] = json_string_value(json_array_get(ids, i));
+        if (start->ids[i] == NULL || *start->ids[i] == '\0') {
+            (void)snprintf(problem, size, "ids[%zu] is no device id", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool agent_start_read(const char *text, size_t length, struct agent_start *ret,
+                      char *problem, size_t size)
+{
+    struct agent_start start = {.root = parse_object(text, length, problem, size)};
+    bool is_good = false;
+
+    if (start.root == NULL) {
+        return false;
+    }
+    start.resource = json_string_value(json_object_get(start.root, "resource"));
+    if (!is_resource(start.resource)) {
+        (void)complain(problem, size,
+                       "resource is no resource name such as nvidia.com/gpu");
+    } else {
+        is_good = read_ids(&start, problem, size);
+    }
+    if (!is_good) {
+        agent_start_done(&start);
+        return false;
+    }
+    *ret = start;
+    return true;
+}
+
+void agent_start_done(struct agent_start *start)
+{
+    free(start->ids);
+    json_decref(start->root);
+    memset(start, 0, sizeof(*start));
 }
 
 bool agent_reason_read(const char *text, size_t length, char *reason, size_t reason_size,
@@ -202,52 +260,4 @@ json_t *agent_allocation_json(const char *id, const hami_handshake_job *job)
     return json_pack("{s:s, s:{s:s, s:s, s:s}, s:s, s:o}", "allocation", id, "pod",
                      "namespace", owner->namespace_name, "name", owner->name, "uid",
                      owner->uid, "fence", fence, "containers", containers);
-}
-
-char *agent_metrics_text(const struct agent_metrics *m)
-{
-    const struct hami_handshake_stats *h = &m->handshake;
-    char *text = NULL;
-    int length = asprintf(
-        &text,
-        "# HELP hamid_node_allocations_total Allocate calls by how they were answered.\n"
-        "# TYPE hamid_node_allocations_total counter\n"
-        "hamid_node_allocations_total{outcome=\"served\"} %" PRIu64 "\n"
-        "hamid_node_allocations_total{outcome=\"nobody\"} %" PRIu64 "\n"
-        "hamid_node_allocations_total{outcome=\"several\"} %" PRIu64 "\n"
-        "hamid_node_allocations_total{outcome=\"held\"} %" PRIu64 "\n"
-        "hamid_node_allocations_total{outcome=\"misfit\"} %" PRIu64 "\n"
-        "hamid_node_allocations_total{outcome=\"error\"} %" PRIu64 "\n"
-        "# HELP hamid_node_ends_total Ends of allocations by what was written.\n"
-        "# TYPE hamid_node_ends_total counter\n"
-        "hamid_node_ends_total{outcome=\"done\"} %" PRIu64 "\n"
-        "hamid_node_ends_total{outcome=\"failed\"} %" PRIu64 "\n"
-        "hamid_node_ends_total{outcome=\"not_written\"} %" PRIu64 "\n"
-        "hamid_node_ends_total{outcome=\"forgotten\"} %" PRIu64 "\n"
-        "# HELP hamid_node_without_fence_total Pods served under a lock without a lease "
-        "of its own.\n"
-        "# TYPE hamid_node_without_fence_total counter\n"
-        "hamid_node_without_fence_total %" PRIu64 "\n"
-        "# HELP hamid_node_fence_rose_total Pods served with a fence lower than their "
-        "lock's.\n"
-        "# TYPE hamid_node_fence_rose_total counter\n"
-        "hamid_node_fence_rose_total %" PRIu64 "\n"
-        "# HELP hamid_node_releases_total Locks by how they went.\n"
-        "# TYPE hamid_node_releases_total counter\n"
-        "hamid_node_releases_total{outcome=\"released\"} %" PRIu64 "\n"
-        "hamid_node_releases_total{outcome=\"released_late\"} %" PRIu64 "\n"
-        "hamid_node_releases_total{outcome=\"given_up\"} %" PRIu64 "\n"
-        "# HELP hamid_node_releases_pending Releases that go on behind.\n"
-        "# TYPE hamid_node_releases_pending gauge\n"
-        "hamid_node_releases_pending %" PRIu32 "\n"
-        "# HELP hamid_node_allocations_open Allocations that wait for done or failed.\n"
-        "# TYPE hamid_node_allocations_open gauge\n"
-        "hamid_node_allocations_open %zu\n",
-        m->served, h->nobody, h->several, h->held, h->misfits,
-        m->refused - (h->nobody + h->several + h->held + h->misfits), m->done, m->failed,
-        m->not_written, m->forgotten, h->without_fence, h->fence_rose,
-        h->released - h->released_behind, h->released_behind, h->given_up, h->behind,
-        m->open);
-
-    return length < 0 ? NULL : text;
 }

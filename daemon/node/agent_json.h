@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's texts: what plugins send, what they are answered, metrics. Pure.
+ * The agent's texts: what plugins send, and what they are answered. Pure.
  */
 #ifndef HAMID_NODE_AGENT_JSON_H
 #define HAMID_NODE_AGENT_JSON_H
@@ -27,20 +27,24 @@ bool agent_ask_read(const char *text, size_t length, struct agent_ask *ret, char
                     size_t size);
 void agent_ask_done(struct agent_ask *ask);
 
+/* A question before a start. Zero = empty; texts are borrowed from `root`. */
+struct agent_start {
+    json_t *root;
+    const char *resource;
+    const char **ids;
+    size_t count;
+};
+
+/* Reads {"resource":"..","ids":["..",..]}. False with a line in problem. */
+bool agent_start_read(const char *text, size_t length, struct agent_start *ret,
+                      char *problem, size_t size);
+void agent_start_done(struct agent_start *start);
+
 /* Reads {} or {"reason":".."}, or an empty body. The reason comes out as one line. */
 bool agent_reason_read(const char *text, size_t length, char *reason, size_t reason_size,
                        char *problem, size_t size);
 
 /* The answer to a request that is served; NULL without memory. */
 json_t *agent_allocation_json(const char *id, const hami_handshake_job *job);
-
-struct agent_metrics {
-    uint64_t served, refused, done, failed, not_written, forgotten;
-    size_t open;
-    struct hami_handshake_stats handshake;
-};
-
-/* Prometheus' text form; to be freed, NULL without memory. */
-char *agent_metrics_text(const struct agent_metrics *metrics);
 
 #endif

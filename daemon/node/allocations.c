@@ -34,6 +34,16 @@ int allocations_init(struct allocations *table, uint64_t lifetime_ns)
     return random_hex(table->prefix, 4) ? 0 : -1;
 }
 
+void allocations_drop_answers(struct allocation *entry)
+{
+    for (size_t i = 0; entry->answers != NULL && i < entry->answer_count; i++) {
+        answer_free(entry->answers[i]);
+    }
+    free(entry->answers);
+    entry->answers = NULL;
+    entry->answer_count = 0;
+}
+
 /* Removes the entry that `link` points to. */
 static void remove_entry(struct allocations *table, struct allocation **link)
 {
@@ -48,6 +58,7 @@ static void remove_entry(struct allocations *table, struct allocation **link)
         table->open--;
         hami_handshake_drop(entry->job);
     }
+    allocations_drop_answers(entry);
     free(entry);
 }
 

@@ -13,7 +13,7 @@
 #ifndef HAMID_NODE_ALLOCATIONS_H
 #define HAMID_NODE_ALLOCATIONS_H
 
-#include <hami/kubernetes.h>
+#include "answers.h"
 
 #define ALLOCATION_ID_LENGTH 32
 #define ALLOCATIONS_MAX 1024 /* entries; open ones among them at most half */
@@ -24,9 +24,11 @@ struct allocation {
     char id[ALLOCATION_ID_LENGTH + 1];
     enum allocation_state state;
     hami_handshake_job *job; /* OPEN only */
-    bool is_failure;         /* ENDING, ENDED: by failed, not by done */
-    int code;                /* ENDED: how the write ended */
-    char text[256];          /* ENDED, code not 0: why */
+    struct answer **answers; /* one a container, until done; NULL = none */
+    size_t answer_count;
+    bool is_failure; /* ENDING, ENDED: by failed, not by done */
+    int code;        /* ENDED: how the write ended */
+    char text[256];  /* ENDED, code not 0: why */
     uint64_t until_ns;
     struct allocation *newer;
 };
@@ -54,6 +56,9 @@ size_t allocations_expire(struct allocations *table, uint64_t now_ns);
  * randomness or room. */
 struct allocation *allocations_add(struct allocations *table, hami_handshake_job *job,
                                    uint64_t now_ns);
+
+/* Frees what the entry would have been answered for; none is fine. */
+void allocations_drop_answers(struct allocation *entry);
 
 /* The entry of an id; NULL if there is none (any more). */
 struct allocation *allocations_find(struct allocations *table, const char *id);

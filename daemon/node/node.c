@@ -46,6 +46,9 @@ struct node {
     struct hamid_mailbox *mailbox;
     hami_kubernetes *client;
     hami_handshake *handshake;
+    struct node_events events;
+    struct books *books;   /* NULL = not read */
+    struct checks *checks; /* NULL without books */
     struct agent *agent;
     struct presence *presence;
     bool is_stopping;
@@ -193,6 +196,23 @@ static bool add_signals(struct node *node)
     return node->stop_timer != NULL;
 }
 
+static bool open_books(struct node *node)
+{
+#ifdef HAMID_WITH_KUBELET
+    if (*node->options.pod_resources == '\0') {
+        return true;
+    }
+    node->books = books_new(node->base, node->options.pod_resources);
+    if (node->books != NULL) {
+        node->checks = checks_new(node->base, node->books, &node->events);
+    }
+    return node->checks != NULL;
+#else
+    (void)node;
+    return true;
+#endif
+}
+
 static bool open_agent(struct node *node, char *error, size_t error_size)
 {
     struct agent_config config = {
@@ -204,6 +224,10 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
         .socket = node->options.socket,
         .timeout_ms = node->options.allocate_timeout_ms,
         .lifetime_ms = node->options.allocation_lifetime_ms,
+        .events = &node->events,
+        .books = node->books,
+        .checks = node->checks,
+        .needs_books = node->options.needs_pod_resources,
     };
 
     node->agent = agent_new(&config, error, error_size);
@@ -235,6 +259,12 @@ static bool start(struct node *node, char *error, size_t error_size)
         (void)snprintf(error, error_size, "%s", detail.text);
         return false;
     }
+    node_events_init(&node->events, node->client, node->options.node,
+                     hami_kubernetes_now());
+    if (!open_books(node)) {
+        (void)snprintf(error, error_size, "out of memory");
+        return false;
+    }
     return open_agent(node, error, error_size);
 }
 
@@ -249,6 +279,8 @@ static void stop(struct node *node)
     }
     presence_free(node->presence);
     agent_free(node->agent);
+    checks_free(node->checks);
+    books_free(node->books);
     hami_handshake_free(node->handshake);
     hami_kubernetes_free(node->client);
     if (node->mailbox != NULL) {
@@ -276,7 +308,8 @@ static void say_hello(const struct node *node)
     hamid_log_info(0, "Serving device plugins", "node", options->node, "socket",
                    options->socket, "server", hami_kubernetes_server(node->client),
                    "lockKey", options->key, "leaseKey", lease, "requireFence",
-                   options->require_fence ? "true" : "false", NULL);
+                   options->require_fence ? "true" : "false", "podResources",
+                   node->books != NULL ? options->pod_resources : "", NULL);
     if (options->vendor_count == 0) {
         hamid_log_info(0, "Serving a resource", "resource", "nvidia.com/gpu",
                        "annotation", "hami.io/vgpu-devices-to-allocate", NULL);

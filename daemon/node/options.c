@@ -14,6 +14,11 @@
 
 #define FLAGS_MAX 20
 
+/* As daemon/kubelet has it, which is not there in every build. */
+#define HAMID_NODE_POD_RESOURCES "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+static const char default_pod_resources[] = HAMID_NODE_POD_RESOURCES;
+
 static const char summary[] = "The node's side of HAMi's lock. Device plugins ask it, "
                               "over a unix socket, for which pod the "
                               "kubelet's Allocate call is (the call itself does not "
@@ -69,6 +74,17 @@ static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
          "scheduler have "
          "none.",
          0, 0, NULL},
+#ifdef HAMID_WITH_KUBELET
+        {"pod-resources", NULL, HAMID_FLAG_TEXT, &o->pod_resources, "PATH",
+         "The kubelet's PodResources socket, by which each Allocate is checked. Where "
+         "this "
+         "is given, "
+         "an Allocate is refused while it can't be read; an empty PATH turns the checks "
+         "off. "
+         "Default " HAMID_NODE_POD_RESOURCES
+         ", and to go on without where it is not there.",
+         0, 0, NULL},
+#endif
         {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
          "The lock's annotation key; the same as on the scheduler's side. "
          "Default " HAMI_NODELOCK_KEY ".",
@@ -137,6 +153,9 @@ static bool check(struct node_options *options, const struct hamid_flag_list *ve
                        "--logging-format: '%.64s' is neither text nor json", log_format);
         return false;
     }
+    /* The default's own text tells whether the flag was given. */
+    options->needs_pod_resources = options->pod_resources != default_pod_resources &&
+                                   *options->pod_resources != '\0';
     return read_vendors(options, vendors, error);
 }
 
@@ -154,6 +173,7 @@ enum hamid_flags_result node_options_read(int argc, char *const *argv,
     ret->node = getenv("NODE_NAME");
     ret->socket = "/run/hamid/agent.sock";
     ret->key = HAMI_NODELOCK_KEY;
+    ret->pod_resources = default_pod_resources;
     ret->allocate_timeout_ms = 2000;
     ret->allocation_lifetime_ms = 60000;
     ret->verbosity = 2;

@@ -21,6 +21,8 @@ struct node_options {
     const char *key;
     bool insecure;
     bool require_fence;
+    const char *pod_resources; /* "" = the kubelet's books are not read */
+    bool needs_pod_resources;  /* the path was given */
     uint64_t allocate_timeout_ms;
     uint64_t allocation_lifetime_ms;
     uint64_t verbosity;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that were served and ask again: the kubelet died after the answer to Allocate
- * and before it wrote the devices into its books, so that it asks for them once more. No
- * state, no lock.
+ * Containers that were served and ask again: the kubelet died after the answer to
+ * Allocate and before it wrote the devices into its books, so that it asks for them once
+ * more. No state, no lock.
  *
  * Which ones these are only the kubelet's books tell (its PodResources API). A container
  * whose devices were erased from the pod's string, and that the books don't have, gets
@@ -130,8 +130,8 @@ int hami_internal_handshake_restore(const json_t *pod,
         hami_devices_free(assigned);
         return 0;
     }
-    offset = hami_internal_handshake_offset(
-        pod, ask->vendors[ask->vendor].resource, assigned);
+    offset =
+        hami_internal_handshake_offset(pod, ask->vendors[ask->vendor].resource, assigned);
     total = hami_devices_container_count(assigned);
     for (size_t i = 0; i < total; i++) {
         if (hami_devices_count(share->devices, i) == 0 &&

@@ -149,8 +149,7 @@ static void begin_free(struct begin *begin)
 static int copy_books(struct begin *begin, const struct hami_handshake_call *call)
 {
     const char *resource = begin->handshake->vendors[begin->vendor].resource;
-    struct hami_handshake_holding *rows =
-        calloc(call->holding_count + 1, sizeof(*rows));
+    struct hami_handshake_holding *rows = calloc(call->holding_count + 1, sizeof(*rows));
 
     begin->has_books = true;
     begin->books.holdings = rows;

@@ -10,9 +10,9 @@
  * that has no devices otherwise may be calling, so it counts, and is refused.
  *
  * Where the kubelet's books are known, a pod that was served counts too as long as they
- * lack it: see handshake_again.c. A pod that the kubelet has reported on (startTime) is on
- * the books, for they are written first; only where nobody else can be the caller are the
- * books believed to have been lost.
+ * lack it: see handshake_again.c. A pod that the kubelet has reported on (startTime) is
+ * on the books, for they are written first; only where nobody else can be the caller are
+ * the books believed to have been lost.
  *
  * An entry's index is its container's, init containers first (HAMi v2.9.0 and later).
  * Where a pod has init containers and its string fits only without them, an older HAMi
@@ -108,7 +108,8 @@ static bool any_container_asks(const json_t *pod, const char *resource, size_t c
     size_t total = container_count(pod);
 
     for (size_t i = 0; i < total && i < SPEC_CONTAINERS_MAX; i++) {
-        if (hami_internal_handshake_asked(hami_internal_handshake_container(pod, i), resource) == count) {
+        if (hami_internal_handshake_asked(hami_internal_handshake_container(pod, i),
+                                          resource) == count) {
             return true;
         }
     }
@@ -127,8 +128,9 @@ static bool string_fits(const json_t *pod, const char *resource,
     for (size_t i = 0; i < total; i++) {
         size_t count = hami_devices_count(devices, i);
 
-        if (count > 0 && hami_internal_handshake_asked(hami_internal_handshake_container(pod, i + offset),
-                                                       resource) != count) {
+        if (count > 0 &&
+            hami_internal_handshake_asked(
+                hami_internal_handshake_container(pod, i + offset), resource) != count) {
             return false;
         }
     }
@@ -169,7 +171,8 @@ static void take_entries(const json_t *pod, size_t wanted,
 
     for (size_t i = 0; i < total && share->count < wanted; i++) {
         if (hami_devices_count(share->devices, i) > 0) {
-            const json_t *container = hami_internal_handshake_container(pod, i + share->offset);
+            const json_t *container =
+                hami_internal_handshake_container(pod, i + share->offset);
             const char *name = json_string_value(json_object_get(container, "name"));
 
             share->entries[share->count] = i;
@@ -255,7 +258,8 @@ static int judge_pod(json_t *pod, const struct hami_internal_handshake_ask *ask,
     }
     asks = any_container_asks(pod, vendor->resource, ask->counts[0]);
     if (code == 0) {
-        share->offset = hami_internal_handshake_offset(pod, vendor->resource, share->devices);
+        share->offset =
+            hami_internal_handshake_offset(pod, vendor->resource, share->devices);
     }
     if (code < 0 || has_surplus(pod, share->devices, share->offset)) {
         *ret_fit = asks ? FIT_MALFORMED : FIT_NONE;

@@ -70,7 +70,8 @@ size_t hami_internal_handshake_asked(const json_t *container, const char *resour
 size_t hami_internal_handshake_init_count(const json_t *pod);
 const json_t *hami_internal_handshake_container(const json_t *pod, size_t index);
 
-/* How many containers a string skips: an older HAMi's has no entry for init containers. */
+/* How many containers a string skips: an older HAMi's has no entry for init containers.
+ */
 size_t hami_internal_handshake_offset(const json_t *pod, const char *resource,
                                       const hami_devices *devices);
 
@@ -79,8 +80,8 @@ bool hami_internal_handshake_same_devices(const hami_devices *one,
                                           const hami_devices *other, size_t entry);
 
 /*
- * Puts the devices back of containers that were served and that the books don't have; sets
- * is_again if there is one. ask->books is known. Returns 0, or NOMEM.
+ * Puts the devices back of containers that were served and that the books don't have;
+ * sets is_again if there is one. ask->books is known. Returns 0, or NOMEM.
  */
 int hami_internal_handshake_restore(const json_t *pod,
                                     const struct hami_internal_handshake_ask *ask,

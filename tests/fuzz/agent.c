@@ -50,11 +50,14 @@ static hami_handshake_job *open_job(void)
     return NULL;
 }
 
-int hami_handshake_begin_start(hami_handshake *handshake, const char *resource,
-                               const struct hami_handshake_container *containers,
-                               size_t container_count, uint64_t deadline_ns,
-                               hami_handshake_begun_fn callback, void *data)
+int hami_handshake_call_start(hami_handshake *handshake,
+                              const struct hami_handshake_call *call,
+                              hami_handshake_begun_fn callback, void *data)
 {
+    const char *resource = call->resource;
+    const struct hami_handshake_container *containers = call->containers;
+    size_t container_count = call->container_count;
+    uint64_t deadline_ns = call->deadline_ns;
     static const int codes[] = {0, 0, 0, HAMI_E_BUSY, HAMI_E_HELD, HAMI_E_TIMEDOUT};
     struct hami_error error = HAMI_ERROR_INIT;
 
@@ -210,7 +213,9 @@ static void set_up(void)
     base = event_base_new();
     FUZZ_CHECK(base != NULL);
     mailbox = hamid_mailbox_new(base, NULL, NULL);
+    static struct node_events events = {.node = "n1"};
     struct agent_config config = {.base = base,
+                                  .events = &events,
                                   .mailbox = mailbox,
                                   .node = "n1",
                                   .socket = path,

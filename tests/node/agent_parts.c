@@ -9,7 +9,7 @@
 
 #include "node/agent_json.h"
 #include "node/allocations.h"
-#include "node/refusal_events.h"
+#include "node/node_events.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -105,22 +105,22 @@ END_TEST
 
 START_TEST(case_2_01_events_have_a_budget)
 {
-    struct refusal_events events;
+    struct node_events events;
     uint64_t now = 1000 * SECOND;
 
-    refusal_events_init(&events, NULL, "n1", now);
-    for (int i = 0; i < REFUSAL_EVENTS_BURST; i++) {
-        ck_assert(refusal_events_may_send(&events, now));
+    node_events_init(&events, NULL, "n1", now);
+    for (int i = 0; i < NODE_EVENTS_BURST; i++) {
+        ck_assert(node_events_may_send(&events, now));
     }
-    ck_assert(!refusal_events_may_send(&events, now));
-    ck_assert(!refusal_events_may_send(&events, now + REFUSAL_EVENTS_EVERY_NS - 1));
-    ck_assert(refusal_events_may_send(&events, now + REFUSAL_EVENTS_EVERY_NS));
-    ck_assert(!refusal_events_may_send(&events, now + REFUSAL_EVENTS_EVERY_NS));
-    now += 1000 * REFUSAL_EVENTS_EVERY_NS; /* no more than a burst is saved */
-    for (int i = 0; i < REFUSAL_EVENTS_BURST; i++) {
-        ck_assert(refusal_events_may_send(&events, now));
+    ck_assert(!node_events_may_send(&events, now));
+    ck_assert(!node_events_may_send(&events, now + NODE_EVENTS_EVERY_NS - 1));
+    ck_assert(node_events_may_send(&events, now + NODE_EVENTS_EVERY_NS));
+    ck_assert(!node_events_may_send(&events, now + NODE_EVENTS_EVERY_NS));
+    now += 1000 * NODE_EVENTS_EVERY_NS; /* no more than a burst is saved */
+    for (int i = 0; i < NODE_EVENTS_BURST; i++) {
+        ck_assert(node_events_may_send(&events, now));
     }
-    ck_assert(!refusal_events_may_send(&events, now));
+    ck_assert(!node_events_may_send(&events, now));
     ck_assert_uint_eq(events.dropped, 4);
 }
 END_TEST

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of refused Allocates. Loop's thread; the answers are looked at on the client's
+ * Events of the node. Loop's thread; the answers are looked at on the client's
  * thread, where they are logged and nothing else.
  */
-#include "refusal_events.h"
+#include "node_events.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,27 +18,27 @@
 
 #define TIMEOUT_MS 5000
 
-void refusal_events_init(struct refusal_events *events, hami_kubernetes *client,
-                         const char *node, uint64_t now_ns)
+void node_events_init(struct node_events *events, hami_kubernetes *client,
+                      const char *node, uint64_t now_ns)
 {
-    *events = (struct refusal_events){
+    *events = (struct node_events){
         .client = client,
         .node = node,
         .since_ns = now_ns,
-        .left = REFUSAL_EVENTS_BURST,
+        .left = NODE_EVENTS_BURST,
     };
 }
 
-bool refusal_events_may_send(struct refusal_events *events, uint64_t now_ns)
+bool node_events_may_send(struct node_events *events, uint64_t now_ns)
 {
-    uint64_t earned = (now_ns - events->since_ns) / REFUSAL_EVENTS_EVERY_NS;
+    uint64_t earned = (now_ns - events->since_ns) / NODE_EVENTS_EVERY_NS;
 
-    if (earned >= REFUSAL_EVENTS_BURST - events->left) {
-        events->left = REFUSAL_EVENTS_BURST;
+    if (earned >= NODE_EVENTS_BURST - events->left) {
+        events->left = NODE_EVENTS_BURST;
         events->since_ns = now_ns;
     } else {
         events->left += (unsigned)earned;
-        events->since_ns += earned * REFUSAL_EVENTS_EVERY_NS;
+        events->since_ns += earned * NODE_EVENTS_EVERY_NS;
     }
     if (events->left == 0) {
         events->dropped++;
@@ -61,8 +61,8 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
     }
 }
 
-static char *event_text(const struct refusal_events *events, const char *message,
-                        uint64_t now_ns)
+static char *event_text(const struct node_events *events, const char *reason,
+                        const char *message, uint64_t now_ns)
 {
     char name[254], now[32];
     time_t seconds = time(NULL);
@@ -72,29 +72,29 @@ static char *event_text(const struct refusal_events *events, const char *message
 
     (void)snprintf(name, sizeof(name), "%.230s.%016" PRIx64, events->node, now_ns);
     (void)strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
-    event = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}, s:s, s:s, s:s, "
-                      "s:{s:s, s:s}, s:s, s:s, s:i}",
-                      "apiVersion", "v1", "kind", "Event", "metadata", "name", name,
-                      "namespace", "default", "involvedObject", "kind", "Node", "name",
-                      events->node, "uid", events->node, "reason", "AllocateRefused",
-                      "message", message, "type", "Warning", "source", "component",
-                      "hamid-node", "host", events->node, "firstTimestamp", now,
-                      "lastTimestamp", now, "count", 1);
+    event =
+        json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s}, s:s, s:s, s:s, "
+                  "s:{s:s, s:s}, s:s, s:s, s:i}",
+                  "apiVersion", "v1", "kind", "Event", "metadata", "name", name,
+                  "namespace", "default", "involvedObject", "kind", "Node", "name",
+                  events->node, "uid", events->node, "reason", reason, "message", message,
+                  "type", "Warning", "source", "component", "hamid-node", "host",
+                  events->node, "firstTimestamp", now, "lastTimestamp", now, "count", 1);
     text = event != NULL ? json_dumps(event, JSON_COMPACT) : NULL;
     json_decref(event);
     return text;
 }
 
-void refusal_events_send(struct refusal_events *events, const char *message,
-                         uint64_t now_ns)
+void node_events_send(struct node_events *events, const char *reason, const char *message,
+                      uint64_t now_ns)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
     char *body;
 
-    if (!refusal_events_may_send(events, now_ns)) {
+    if (!node_events_may_send(events, now_ns)) {
         return;
     }
-    body = event_text(events, message, now_ns);
+    body = event_text(events, reason, message, now_ns);
     if (body == NULL) {
         return;
     }
