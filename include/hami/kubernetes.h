@@ -431,6 +431,7 @@ struct hami_handshake_stats {
     uint64_t failed;          /* pods that phase failed was written onto */
     uint64_t released;        /* locks removed */
     uint64_t released_behind; /* of these, after the caller was told */
+    uint64_t restored;        /* locks put back that were freed with containers still to come */
     uint64_t given_up;        /* locks left to the takeover rules */
     uint32_t behind;          /* gauge: jobs that go on behind */
 };

@@ -44,7 +44,9 @@ enum hami_internal_handshake_stage {
     HAMI_INTERNAL_HANDSHAKE_POD_READ,      /* what became of it? */
     HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE,    /* the lock removed */
     HAMI_INTERNAL_HANDSHAKE_NODE_READ,     /* what became of it? */
-    HAMI_INTERNAL_HANDSHAKE_OWNER_READ /* is a lock without a lease really our pod's? */
+    HAMI_INTERNAL_HANDSHAKE_OWNER_READ,  /* is a lock without a lease really our pod's? */
+    HAMI_INTERNAL_HANDSHAKE_LOCK_LOOK,   /* does it stand, with containers to come? */
+    HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE /* put back */
 };
 
 struct hami_handshake_job {
@@ -54,16 +56,18 @@ struct hami_handshake_job {
     struct hami_owner owner; /* texts borrowed from share.pod */
     uint64_t fence; /* of the lock as read at first; 0 = it had none of its own */
     struct hami_internal_handshake_pair pair; /* as read last */
+    struct hami_internal_handshake_pair now;  /* LOCK_RESTORE: what stands instead */
 
     /* The end of the job; client's thread. */
     enum hami_internal_handshake_stage stage;
-    bool failing;   /* phase failed is to be written, not success */
-    bool in_doubt;  /* a write of the pod had no clear answer */
-    bool is_told;   /* the caller knows; the rest goes on behind */
-    unsigned tries; /* since the last progress */
-    int result;     /* what the caller will be told */
-    char text[256]; /* why, if not 0 */
-    char *reason;   /* of a failure, for the log */
+    bool failing;    /* phase failed is to be written, not success */
+    bool in_doubt;   /* a write of the pod had no clear answer */
+    bool is_told;    /* the caller knows; the rest goes on behind */
+    bool was_erased; /* somebody else had erased our share: the plugin does so as well */
+    unsigned tries;  /* since the last progress */
+    int result;      /* what the caller will be told */
+    char text[256];  /* why, if not 0 */
+    char *reason;    /* of a failure, for the log */
     hami_done_fn callback;
     void *data;
     uint64_t deadline_ns; /* the caller's; once it is told, until when to try */

@@ -229,6 +229,9 @@ static void pod_is_written(struct hami_handshake_job *job)
     }
     if ((job->failing || job->step.is_last) && job->pair.record.kind != HAMI_LOCK_FREE) {
         go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
+    } else if (!job->failing && job->was_erased && !job->is_told &&
+               job->pair.record.kind == HAMI_LOCK_OWNED) {
+        hami_internal_handshake_keep_lock(job);
     } else {
         hami_internal_handshake_end(job);
     }
@@ -330,6 +333,7 @@ static void pod_was_read(struct hami_handshake_job *job, const json_t *pod)
         return;
     }
     code = plan(job, pod);
+    job->was_erased = code == 0 && strcmp(job->step.old_text, job->step.new_text) == 0;
     if (code == HAMI_E_NOMEM) {
         hami_internal_handshake_retry(job, hami_strerror(code));
     } else if (code < 0) {
@@ -351,6 +355,10 @@ static void read_succeeded(struct hami_handshake_job *job,
 {
     json_t *object = hami_internal_object_parse(answer->body, answer->body_length);
 
+    if (object == NULL && job->stage == HAMI_INTERNAL_HANDSHAKE_LOCK_LOOK) {
+        hami_internal_handshake_look_answered(job, HAMI_E_PROTO, NULL, "no object");
+        return;
+    }
     if (object == NULL) {
         hami_internal_handshake_retry(job, "the server's answer is no object");
         return;
@@ -361,6 +369,9 @@ static void read_succeeded(struct hami_handshake_job *job,
         break;
     case HAMI_INTERNAL_HANDSHAKE_NODE_READ:
         hami_internal_handshake_node_was_read(job, object);
+        break;
+    case HAMI_INTERNAL_HANDSHAKE_LOCK_LOOK:
+        hami_internal_handshake_look_answered(job, 0, object, "");
         break;
     default:
         hami_internal_handshake_owner_was_read(job, object);
@@ -376,6 +387,8 @@ static void read_answered(struct hami_handshake_job *job,
 
     if (code == 0) {
         read_succeeded(job, answer);
+    } else if (job->stage == HAMI_INTERNAL_HANDSHAKE_LOCK_LOOK) {
+        hami_internal_handshake_look_answered(job, code, NULL, text);
     } else if (code == HAMI_E_NODE && is_about_pod) {
         pod_is_gone(job);
     } else if (code == HAMI_E_NODE) {
@@ -409,6 +422,10 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
     case HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE:
         hami_internal_handshake_lock_answered(job, hami_internal_status_of_write(answer),
                                               text);
+        break;
+    case HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE:
+        hami_internal_handshake_restore_answered(
+            job, hami_internal_status_of_write(answer), text);
         break;
     default:
         read_answered(job, answer, text);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a job, as its three files share it: handshake_end.c moves it on,
- * handshake_write.c sends, handshake_release.c judges the lock. Client's thread
- * throughout.
+ * The end of a job, as its files share it: handshake_end.c moves it on, handshake_write.c
+ * sends, handshake_release.c judges the lock, handshake_keep.c puts it back. Client's
+ * thread throughout.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
 #define HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
@@ -39,6 +39,17 @@ void hami_internal_handshake_lock_answered(struct hami_handshake_job *job, int c
 void hami_internal_handshake_lock_in_doubt(struct hami_handshake_job *job,
                                            enum hami_internal_handshake_stage stage,
                                            const char *text);
+
+/*
+ * The pod has containers to come, and somebody else does the handshake too: looks whether
+ * the lock stands, and puts it back if it was freed early. Nothing of it goes on behind:
+ * a later container's release must never meet it.
+ */
+void hami_internal_handshake_keep_lock(struct hami_handshake_job *job);
+void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int code,
+                                           const json_t *node, const char *text);
+void hami_internal_handshake_restore_answered(struct hami_handshake_job *job, int code,
+                                              const char *text);
 
 /* NODE_READ and OWNER_READ brought an object. */
 void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,

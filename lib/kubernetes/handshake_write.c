@@ -164,6 +164,35 @@ static int write_lock(struct hami_handshake_job *job,
     return code;
 }
 
+/* Puts the pair of the call's beginning back, onto a lock that is free. */
+static int restore_lock(struct hami_handshake_job *job,
+                        hami_kubernetes_answered_fn answered)
+{
+    const hami_handshake *handshake = job->handshake;
+    const struct hami_internal_handshake_pair *pair = &job->pair, *now = &job->now;
+    struct hami_transport_edit edits[] = {
+        {HAMI_EDIT_PUT, handshake->key, now->lock, pair->lock},
+        {HAMI_EDIT_TEST, handshake->lease_key, now->lease, NULL},
+    };
+    char path[HAMI_INTERNAL_PATHS_MAX];
+    char *body = NULL;
+    int code;
+
+    if (pair->lease != NULL &&
+        (now->lease == NULL || strcmp(pair->lease, now->lease) != 0)) {
+        edits[1].action = HAMI_EDIT_PUT;
+        edits[1].value = pair->lease;
+    }
+    code = hami_internal_jsonpatch_edits(edits, 2, NULL, HAMI_INTERNAL_JSONPATCH_BY_KEY,
+                                         &body);
+    if (code == 0) {
+        (void)hami_internal_paths_node_path(handshake->node, path, sizeof(path));
+        code = send_patch(job, path, body, answered);
+    }
+    free(body);
+    return code;
+}
+
 static int read_pod(struct hami_handshake_job *job, const char *accept,
                     hami_kubernetes_answered_fn answered)
 {
@@ -194,7 +223,10 @@ int hami_internal_handshake_send(struct hami_handshake_job *job,
         return read_pod(job, NULL, answered);
     case HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE:
         return write_lock(job, answered);
+    case HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE:
+        return restore_lock(job, answered);
     case HAMI_INTERNAL_HANDSHAKE_NODE_READ:
+    case HAMI_INTERNAL_HANDSHAKE_LOCK_LOOK:
         return read_node(job, answered);
     case HAMI_INTERNAL_HANDSHAKE_OWNER_READ:
         return read_pod(job, HAMI_INTERNAL_OBJECT_METADATA_ONLY, answered);

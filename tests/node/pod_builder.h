@@ -28,10 +28,10 @@ struct pod {
     size_t container_count;
     const char *gpu; /* to-allocate strings; NULL = absent */
     const char *npu;
-    const char *other;  /* of a vendor that is not configured */
-    const char *phase;  /* bind-phase */
-    const char *node;   /* NULL = n1 */
-    const char *status; /* NULL = Pending */
+    const char *other;    /* of a vendor that is not configured */
+    const char *phase;    /* bind-phase */
+    const char *node;     /* NULL = n1 */
+    const char *status;   /* NULL = Pending */
     const char *assigned; /* the GPU's allocated string; NULL = absent */
     bool is_reported;     /* the kubelet has written a status */
     bool is_sidecar;      /* the init containers run on */
