@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 import shutil
 import subprocess
+import sys
 
 STRICT = ["-O1", "-g", "-Wall", "-Wextra", "-pedantic", "-Werror"]
 
@@ -27,9 +28,19 @@ class Place:
 
 
 @dataclasses.dataclass
+class Check:
+    """What a binding shows besides: a command that ends with 0. @missing: why it can't run here."""
+    sentence: str
+    command: list
+    environment: dict
+    missing: str = ""
+
+
+@dataclasses.dataclass
 class Program:
     command: list
     environment: dict
+    checks: list = dataclasses.field(default_factory=list)
 
 
 def need(name):
@@ -106,9 +117,52 @@ def cpp_example(place, standard):
         raise Failed(f"examples/raii.cpp said: {said}")
 
 
+def layout(place):
+    """The structs as the C compiler sees them, for languages that declare them again."""
+    target = place.work / "layout.txt"
+    include = run(place, ["pkg-config", "--variable=includedir", "haminodelock"]).strip()
+    run(place, [sys.executable, "-B", place.source / "tests/consumers/layout.py", include, target])
+    return target
+
+
+def python_with(*modules):
+    """An interpreter that has these: the first one in PATH, or the system's."""
+    for name in ("python3", "/usr/bin/python3"):
+        done = subprocess.run([name, "-c", "import " + ", ".join(modules)], check=False,
+                              capture_output=True)
+        if done.returncode == 0:
+            return name
+    return None
+
+
+def python(place):
+    """The wheel, made without a network, and nothing else of the source."""
+    builder = python_with("setuptools", "wheel")
+    if not builder:
+        raise Missing("there are no setuptools and wheel for Python here")
+    folder = place.work / "python"
+    shutil.copytree(place.source / "bindings/python", folder,
+                    ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    run(place, [builder, "-c", "import setuptools.build_meta as b; b.build_wheel('..')"],
+        cwd=folder)
+    [wheel] = place.work.glob("haminodelock-*.whl")
+    settings = {**place.environment, "PYTHONPATH": str(wheel), "PYTHONDONTWRITEBYTECODE": "1",
+                "HAMI_LAYOUT": str(layout(place))}
+    consumer = place.source / "tests/consumers/python/consumer.py"
+    mypy = python_with("mypy")
+    return Program([sys.executable, "-X", "dev", consumer], settings, [
+        Check("the wheel passes the package's own tests",
+              [sys.executable, "-m", "unittest", "discover", "-s", folder / "tests", "-t", folder],
+              settings),
+        Check("mypy --strict finds nothing in the package",
+              [mypy, "-m", "mypy", "--strict", "--cache-dir", place.work / "mypy", folder / "src"],
+              place.environment, "" if mypy else "there is no mypy here")])
+
+
 BUILDS = {
     "c-shared": c_shared,
     "c-static": c_static,
     "cpp11": lambda place: cpp(place, "c++11"),
     "cpp20": lambda place: cpp(place, "c++20"),
+    "python": python,
 }

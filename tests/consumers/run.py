@@ -82,6 +82,11 @@ def main():
             points.check(False, f"{name} builds against the installed libraries", reason)
             points.end()
         points.check(True, f"{name} builds against the installed libraries")
+        for check in program.checks:
+            if check.missing:
+                points.skip(f"{name}: {check.sentence}", check.missing)
+            else:
+                points.run(f"{name}: {check.sentence}", check.command, env=check.environment)
         for backend in table.BACKENDS:
             show(points, program, backend, work, kubesim)
     points.end()
