@@ -48,9 +48,9 @@ def program(include):
     for name, names in structs(include):
         lines.append(f'printf("{name} - 0 %zu\\n", sizeof(struct {name}));')
         for member in names:
-            lines.append(f'printf("{name} {member} %zu %zu\\n", offsetof(struct {name},
-            {member}),'
-                         f" sizeof(((struct {name} *)0)->{member}));")
+            lines.append(f'printf("{name} {member} %zu %zu\\n", '
+                         f"offsetof(struct {name}, {member}), "
+                         f"sizeof(((struct {name} *)0)->{member}));")
     return "\n".join([*lines, "return 0;\n}"])
 
 
