@@ -203,3 +203,33 @@ class Loops(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([number for number, _ in served], list(range(100)))
         fences = [fence for _, fence in served]
         self.assertEqual(fences, sorted(set(fences)))
+
+    async def test_a_check_whose_task_is_cancelled_ends_before_the_lease_is_consumed(self):
+        class Slow(Relay):
+            reads, is_slow = [], False
+
+            def submit(self, call):
+                if self.is_slow and not call.is_write:
+                    self.reads.append(call)
+                else:
+                    super().submit(call)
+
+        with MemoryStore() as store:
+            relay = Slow(store.transport)
+            async with AsyncNodeLock(relay) as lock:
+                lease = await lock.acquire("node-1", POD, timeout=5)
+                relay.is_slow = True
+                check = asyncio.ensure_future(lease.check())
+                await asyncio.sleep(0)
+                check.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await check
+                with self.assertRaises(haminodelock.InvalidArgument):
+                    lease.hand_off()
+                release = asyncio.ensure_future(lease.release())
+                await asyncio.sleep(0)
+                self.assertFalse(release.done())
+                relay.is_slow = False
+                relay.reads.pop().pass_to(store.transport)
+                await release
+                self.assertIsNone(store.get("node-1"))

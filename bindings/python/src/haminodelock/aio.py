@@ -41,18 +41,24 @@ class AsyncLease(BaseLease):
 
     _manager: AsyncNodeLock
 
+    def __init__(self, manager: Manager, handle: int) -> None:
+        super().__init__(manager, handle)
+        self._checking: set[asyncio.Future[None]] = set()
+
     async def release(self, timeout: float | None = 5.0) -> None:
         """Gives the lock back; see :meth:`haminodelock.Lease.release`. A cancelled task's release
         goes on behind."""
+        if self._checking:  # of tasks that were cancelled: they end by their own deadline
+            await asyncio.wait(self._checking)
         ended, future = self._manager._future()
-        handle = self.address
+        handle = self._consume()
         try:
             start_done(_native.core.hami_lease_release_start, handle, deadline(timeout), ended)
-        except HamiError as error:
-            if isinstance(error, Closed):
-                self._handle = None  # consumed: left to the node side
+        except Closed:
+            raise  # consumed: left to the node side
+        except HamiError:
+            self._handle = handle
             raise
-        self._handle = None
         await future
 
     async def check(self, timeout: float | None = 5.0) -> None:
@@ -60,7 +66,13 @@ class AsyncLease(BaseLease):
         consumed."""
         ended, future = self._manager._future()
         start_check(self, timeout, ended)
-        await future
+        self._checking.add(future)
+        future.add_done_callback(self._checked)
+        await asyncio.shield(future)
+
+    def _checked(self, future: asyncio.Future[None]) -> None:
+        self._checking.discard(future)
+        future.exception()  # a task that was cancelled will not look at it
 
     async def __aenter__(self) -> AsyncLease:
         return self

@@ -60,6 +60,7 @@ class BaseLease:
     def __init__(self, manager: Manager, handle: int) -> None:
         self._manager = manager
         self._handle: int | None = handle
+        self._checks = 0  # under way; the lease must not be consumed before they end
         view = _native.sized(_native.LeaseView)
         code = _native.core.hami_lease_facts(handle, ctypes.byref(view))
         if code not in (0, Closed.code):
@@ -91,9 +92,15 @@ class BaseLease:
 
         The node stays locked until that is seen, or the pod is proven past its Allocate.
         """
+        _native.check(_native.core.hami_lease_handoff(self._consume()))
+
+    def _consume(self) -> int:
+        """The C lease, for a function that consumes it."""
         handle = self.address
+        if self._checks:
+            raise InvalidArgument("a check of the lease is under way")
         self._handle = None
-        _native.check(_native.core.hami_lease_handoff(handle))
+        return handle
 
     def _drop(self) -> None:
         """Release without waiting; where the pod turned out bound, the library hands it off."""
@@ -287,7 +294,12 @@ def _free_manager(handle: int | None, numbers: list[int], keep: object = None) -
 def start_check(lease: BaseLease, timeout: float | None,
                 ended: Callable[[HamiError | None], None]) -> None:
     """@ended gets None if the lock is still the lease's."""
-    start_done(_native.core.hami_lease_check_start, lease.address, deadline(timeout), ended)
+    def over(error: HamiError | None) -> None:
+        lease._checks -= 1
+        ended(error)
+
+    start_done(_native.core.hami_lease_check_start, lease.address, deadline(timeout), over)
+    lease._checks += 1
 
 
 def start_done(start: Callable[..., int], handle: int, deadline_ns: int,

@@ -39,8 +39,7 @@ class Lease(BaseLease):
         (it goes
         on behind), Closed if the manager is shut down (then the lock is left to the node side).
         """
-        handle = self.address
-        self._handle = None
+        handle = self._consume()
         error = _native.sized(_native.Error)
         _native.check(_native.core.hami_lease_release(handle, deadline(timeout),
                                                       ctypes.byref(error)), error)
