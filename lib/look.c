@@ -182,10 +182,7 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
         return LOOK_BLOCKED;
     }
     if (slot->record.kind == HAMI_LOCK_FREE ||
-        (!grant && !slot->revoked &&
-         hami_internal_protocol_is_own(&slot->record, wait->grant->owner.namespace_name,
-                                       wait->grant->owner.name,
-                                       wait->grant->owner.uid))) {
+        hami_internal_node_is_own(slot, &wait->grant->owner)) {
         slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
         return LOOK_AVAILABLE;
     }

@@ -314,15 +314,19 @@ bool hami_internal_node_is_shared(const struct hami_internal_grant *grant,
            strcmp(grant->owner.uid, owner->uid) == 0;
 }
 
+bool hami_internal_node_is_own(const struct hami_internal_slot *slot,
+                               const struct hami_owner *owner)
+{
+    return slot->known && !slot->grant && !slot->revoked &&
+           hami_internal_protocol_is_own(&slot->record, owner->namespace_name,
+                                         owner->name, owner->uid);
+}
+
 static bool is_own_slot(const struct hami_internal_slot *slot,
                         const struct hami_owner *owner)
 {
-    if (slot->grant) {
-        return hami_internal_node_is_shared(slot->grant, owner);
-    }
-    return slot->known && !slot->revoked &&
-           hami_internal_protocol_is_own(&slot->record, owner->namespace_name,
-                                         owner->name, owner->uid);
+    return slot->grant ? hami_internal_node_is_shared(slot->grant, owner)
+                       : hami_internal_node_is_own(slot, owner);
 }
 
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait)

@@ -103,6 +103,11 @@ void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
 bool hami_internal_node_is_shared(const struct hami_internal_grant *grant,
                                   const struct hami_owner *owner);
 
+/* The lock that stands is the owner's, and no grant of this process; nor was it
+ * revoked. */
+bool hami_internal_node_is_own(const struct hami_internal_slot *slot,
+                               const struct hami_owner *owner);
+
 /* Finds waiters whose own lock this slot's pair is: they need not wait for it. */
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait);
 void hami_internal_node_mark_all_own(struct hami_internal_node *node);

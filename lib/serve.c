@@ -37,6 +37,22 @@ static size_t slot_index(const struct hami_internal_node *node,
     return index;
 }
 
+/* The permit that its own lock stands in: another one would be a second for the same
+ * owner. */
+static struct hami_internal_slot *own_permit(const struct hami_internal_round *round,
+                                             const struct hami_wait *wait,
+                                             const struct hami_internal_key *key)
+{
+    for (size_t permit = 0; wait->own && permit < key->permits; permit++) {
+        struct hami_internal_slot *slot =
+            hami_internal_node_slot(round->node, key, permit);
+        if (hami_internal_node_is_own(slot, &wait->grant->owner)) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
 /* Finds a permit of a key; claims it, or all of the key's where none is free. */
 static enum hami_internal_look choose_slot(struct hami_internal_round *round,
                                            const struct hami_wait *wait,
@@ -45,6 +61,11 @@ static enum hami_internal_look choose_slot(struct hami_internal_round *round,
 {
     uint64_t all = 0;
 
+    *ret = own_permit(round, wait, key);
+    if (*ret) {
+        round->claimed |= UINT64_C(1) << slot_index(round->node, *ret);
+        return hami_internal_look_at_slot(round, wait, *ret);
+    }
     for (size_t permit = 0; permit < key->permits; permit++) {
         struct hami_internal_slot *slot =
             hami_internal_node_slot(round->node, key, permit);

@@ -19,10 +19,10 @@ static void owners(void)
     scripted_pod("d", "uid-d");
 }
 
-/* Another replica takes the node for a pod. */
-static void lock_for(const char *name, const char *fence)
+/* Another replica takes a permit of the node for a pod. */
+static void lock_permit_for(const char *suffix, const char *name, const char *fence)
 {
-    char value[96], lease[512];
+    char value[96], lease[512], lock_key[80], lease_key[80];
 
     (void)snprintf(value, sizeof(value), LOCK("%s"), name);
     (void)snprintf(lease, sizeof(lease),
@@ -30,9 +30,15 @@ static void lock_for(const char *name, const char *fence)
                    "\"holder\":\"other_1\",\"attempt\":\"1\",\"hold_ms\":60000,"
                    "\"free\":\"node\"}",
                    value, name, fence);
-    ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, lease), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, value), 0);
+    (void)snprintf(lock_key, sizeof(lock_key), HAMI_NODELOCK_KEY "%s", suffix);
+    (void)snprintf(lease_key, sizeof(lease_key), HAMI_NODELOCK_LEASE_KEY "%s", suffix);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", lease_key, lease), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", lock_key, value), 0);
+}
+
+static void lock_for(const char *name, const char *fence)
+{
+    lock_permit_for("", name, fence);
 }
 
 static void unlock(void)
@@ -281,6 +287,31 @@ START_TEST(
 }
 END_TEST
 
+/* Else it would hold two of them, and the first for nobody. */
+START_TEST(an_owner_whose_lock_stands_in_one_permit_takes_that_one_again)
+{
+    static struct scripted_wait c;
+    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
+    char second[512];
+
+    config.permits = 2;
+    scripted_start(
+        (struct scripted_options){.watch = true, .owners = true, .config = config});
+    scripted_pod("c", "uid-c");
+    lock_permit_for(".1", "c", "7");
+    scripted_acquire(&c, "n1", "c", 60000);
+    scripted_advance(1000);
+    ck_assert_int_eq(c.code, 0);
+    ck_assert_str_eq(scripted_lock_value("n1"), "");
+    ck_assert_int_eq(hami_memory_get(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY ".1",
+                                     second, sizeof(second)),
+                     0);
+    ck_assert_ptr_null(strstr(second, "other_1"));
+    ck_assert_int_eq(hami_lease_handoff(c.lease), 0);
+    scripted_stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("races");
@@ -304,7 +335,8 @@ int main(void)
     tcase_add_test(tcase,
                    freeing_a_manager_ends_a_release_and_a_check_that_are_under_way);
     suite_add_tcase(suite, tcase);
-    TCase *bare = tcase_create("without a watch");
+    TCase *bare = tcase_create("worlds of their own");
+    tcase_add_test(bare, an_owner_whose_lock_stands_in_one_permit_takes_that_one_again);
     tcase_add_test(
         bare,
         a_lock_of_the_askers_name_is_adopted_only_if_its_pod_was_read_after_it_was_seen);
