@@ -20,7 +20,7 @@
 #include "vandal.h"
 
 /* Above so many kept places, one of them may have been pushed out by others. */
-#define KEPT_SURE 40
+#define KEPT_SURE 100
 
 /* ---- lists ---- */
 
@@ -120,6 +120,7 @@ static void take_place(struct acquire *acquire)
                    kept->until_ns > world_now(acquire->world);
 
     acquire->place_sure = !returns || kept_lately(replica) < KEPT_SURE;
+    acquire->returned = returns;
     acquire->place = returns ? kept->place : ++replica->places;
     kept->place = 0;
 }
@@ -220,7 +221,7 @@ static void granted(struct acquire *acquire)
     struct world *world = acquire->world;
 
     world->result.grants++;
-    checker_granted(world, acquire);
+    checker_granted(world, acquire, hami_lease_fence(acquire->lease));
     step_out(acquire);
     vandal_granted(world, acquire->node);
     if (!fault_happens(world, FAULT_LATE_BINDING)) {
@@ -271,6 +272,7 @@ static struct acquire *new_acquire(struct world *world, struct pod *pod, int rep
     acquire->pod = pod;
     acquire->generation = pod->generation;
     acquire->node = pod->node;
+    acquire->keys = pod->keys;
     acquire->replica = replica;
     acquire->incarnation = world->replicas[replica].incarnation;
     acquire->since_ns = world_now(world);
@@ -283,6 +285,7 @@ void binder_start(struct world *world, struct pod *pod, int replica)
 {
     struct acquire *acquire = new_acquire(world, pod, replica);
     bool patient = engine_chance(&world->engine, RANDOM_WORK, 850000);
+    const char *keys[KEYS_MAX];
     struct hami_nodelock_request request = {
         .size = sizeof(request),
         .node = pod->node->name,
@@ -294,6 +297,12 @@ void binder_start(struct world *world, struct pod *pod, int replica)
         world_now(world) +
         (patient ? engine_span(&world->engine, RANDOM_WORK, 8 * SECOND, 60 * SECOND)
                  : engine_span(&world->engine, RANDOM_WORK, 1 * MS, 3 * SECOND));
+    for (uint32_t key = 0; world->plan.keys > 1 && key < world->plan.keys; key++) {
+        request.keys = keys;
+        if (pod->keys >> key & 1) {
+            keys[request.key_count++] = world->slots[key * world->plan.permits].lock;
+        }
+    }
     world->result.acquires++;
     pod->attempts++;
     list_up(world, acquire);

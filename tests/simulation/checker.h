@@ -19,16 +19,18 @@ void checker_node(struct world *world, struct node *node, const struct object *b
 void checker_pod(struct world *world, struct pod *pod, const struct object *before,
                  const struct object *after, enum writer writer);
 
-/* An acquire was granted; it still stands among the node's waiting ones. */
-void checker_granted(struct world *world, const struct acquire *acquire);
+/* An acquire was granted under this fence; it still stands among the node's waiting
+ * ones. */
+void checker_granted(struct world *world, const struct acquire *acquire, uint64_t fence);
 
 /* The plugin handed out the devices of `served` for an Allocate of `caller`. */
 void checker_allocated(struct world *world, const struct node *node,
                        const struct object *caller, const struct object *served);
 
-/* The uid that a node's lock names: by its lease, or by the name alone; "" = nobody's.
- * Valid until the next call. */
-const char *checker_owner(struct world *world, const struct object *node);
+/* The uid that one lock of a node names: by its lease, or by the name alone; "" =
+ * nobody's. Valid until the next call. */
+const char *checker_owner(struct world *world, const struct object *node,
+                          const struct slot *slot);
 
 /* Counts a violation; the first one is kept. */
 void checker_violation(struct world *world, uint64_t *counter, const struct node *node,

@@ -238,18 +238,36 @@ static void fill(struct request *request, const struct hami_kubernetes_request *
     }
 }
 
+/* The pods whose locks a patch of a node puts and tests; NULL = none. */
+static void read_patch(struct request *request, const struct pod **ret_tested)
+{
+    json_t *patch = json_loads(request->text, 0, NULL), *operation;
+    size_t at;
+
+    json_array_foreach(patch, at, operation)
+    {
+        const char *value = json_string_value(json_object_get(operation, "value"));
+        const char *verb = json_string_value(json_object_get(operation, "op"));
+        struct pod *pod =
+            value && value[0] != '{' ? store_named(request->world, value) : NULL;
+        if (pod && strcmp(verb, "test") == 0) {
+            *ret_tested = pod;
+        } else if (pod) {
+            request->taker = pod;
+        }
+    }
+    json_decref(patch);
+}
+
 /* Whom a request is for: the pod that it names, else who is first in the queue. */
-static struct acquire *meant(const struct client *client, const struct request *request)
+static struct acquire *meant(const struct client *client, struct request *request)
 {
     const struct pod *pod = store_pod(client->world, request->name);
     const struct node *node = store_node(client->world, request->name);
-    const char *lock = request->text ? strstr(request->text, "Z," NAMESPACE ",") : NULL;
-    char name[32];
 
-    if (lock) {
-        lock += strlen("Z," NAMESPACE ",");
-        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(lock, "\\\","), lock);
-        pod = store_pod(client->world, name);
+    if (request->verb == VERB_PATCH_NODE) {
+        read_patch(request, &pod);
+        pod = request->taker ? request->taker : pod;
     }
     if (pod && pod->latest && !pod->latest->over &&
         pod->latest->replica == client->replica) {
@@ -287,7 +305,6 @@ int hami_internal_http_request_start(hami_kubernetes *handle_of_client,
     request->writer = WRITER_OURS;
     request->who = client->world->replicas[client->replica].who;
     fill(request, asked);
-    request->writes_node = request->verb == VERB_PATCH_NODE;
     request->acquire = meant(client, request);
     handle->request = request;
     if (ret) {

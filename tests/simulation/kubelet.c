@@ -20,7 +20,10 @@ void kubelet_start(struct world *world, struct node *node)
     node->kubelet = calloc(1, sizeof(*node->kubelet));
     node->kubelet->world = world;
     node->kubelet->node = node;
-    node->style = style < 6 ? PLUGIN_OURS : style < 8 ? PLUGIN_HAMI_210 : PLUGIN_HAMI_27;
+    /* HAMi's plugins know one lock of a node only. */
+    node->style = style < 6 || world->slot_count > 1 ? PLUGIN_OURS
+                  : style < 8                        ? PLUGIN_HAMI_210
+                                                     : PLUGIN_HAMI_27;
 }
 
 void kubelet_done(struct node *node)

@@ -19,7 +19,7 @@ static const char help[] =
     "                  [--faults PERCENT] [--without KIND,KIND..] [--broken VARIANT]\n"
     "                  [--json] [--progress] [--no-shrink]\n"
     "       simulation --world SEED --acquires N --nodes N --burst N --replicas N\n"
-    "                  [--foreign] ..\n"
+    "                  [--keys N] [--permits N] [--foreign] ..\n"
     "                  one world alone, as a failure prints it\n"
     "--faults scales the odds of all faults (100 = as they are, 0 = none).\n";
 
@@ -39,7 +39,8 @@ static void print_plan(const struct plan *plan)
                  plan->seed, plan->acquires, plan->nodes, plan->burst, plan->replicas,
                  plan->kubernetes ? "kubernetes" : "plain", plan->fault_percent,
                  broken_names[plan->broken]);
-    (void)printf("%s", plan->foreign ? " --foreign" : "");
+    (void)printf(" --keys %u --permits %u%s", plan->keys, plan->permits,
+                 plan->foreign ? " --foreign" : "");
     bool first = true;
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         if (!(plan->faults >> kind & 1)) {
@@ -183,6 +184,12 @@ static bool read_option(int option, char *value, struct asked *asked)
     case 'B':
         asked->plan.burst = (uint32_t)number;
         return number > 0;
+    case 'k':
+        asked->plan.keys = (uint32_t)number;
+        return number > 0 && number <= KEYS_MAX;
+    case 'P':
+        asked->plan.permits = (uint32_t)number;
+        return number > 0 && number <= PERMITS_MAX;
     case 'r':
         asked->plan.replicas = (uint32_t)number;
         return number > 0 && number <= REPLICAS_MAX;
@@ -207,6 +214,8 @@ static bool read_arguments(int count, char **arguments, struct asked *asked)
         {"nodes", required_argument, NULL, 'n'},
         {"burst", required_argument, NULL, 'B'},
         {"replicas", required_argument, NULL, 'r'},
+        {"keys", required_argument, NULL, 'k'},
+        {"permits", required_argument, NULL, 'P'},
         {"foreign", no_argument, NULL, 'F'},
         {NULL, 0, NULL, 0},
     };
@@ -240,7 +249,7 @@ int main(int count, char **arguments)
 {
     struct asked asked = {
         .options = {.acquires = 10000, .fault_percent = 100, .faults = FAULT_ALL},
-        .plan = {.nodes = 8, .burst = 30, .replicas = 2},
+        .plan = {.nodes = 8, .burst = 30, .replicas = 2, .keys = 1, .permits = 1},
     };
     struct timespec began, ended;
 

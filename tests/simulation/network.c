@@ -79,6 +79,9 @@ static void tell(struct request *request, enum outcome outcome)
     }
     request->told = true;
     request->outcome = outcome;
+    if (request->acquire && (outcome != OUTCOME_ANSWER || request->status >= 300)) {
+        request->acquire->pod->refused = true;
+    }
     if (!is_dead(request)) {
         request->done(request);
     }
@@ -233,8 +236,8 @@ void request_send(struct request *request, uint64_t deadline_ns)
     uint64_t there = world_now(world) + hop(world);
 
     world->result.requests++;
-    if (request->acquire && request->writes_node) {
-        request->acquire->sent_ns = world_now(world);
+    if (request->taker) {
+        request->taker->sent_ns[request->replica] = world_now(world);
     }
     if (request->replica >= 0) {
         request->incarnation = world->replicas[request->replica].incarnation;

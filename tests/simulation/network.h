@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#define REQUEST_EDITS_MAX 8
+#define REQUEST_EDITS_MAX 16
 
 enum verb {
     VERB_GET_NODE,
@@ -50,9 +50,9 @@ struct request {
         bool untested; /* a broken transport's */
     } edits[REQUEST_EDITS_MAX];
     size_t edit_count;
-    bool writes_node;
-    bool pods;               /* LIST */
-    char token[48];          /* LIST: to go on with */
+    struct pod *taker; /* EDIT_NODE, PATCH_NODE: whose lock it puts; NULL = nobody's */
+    bool pods;         /* LIST */
+    char token[48];    /* LIST: to go on with */
     struct acquire *acquire; /* whom its faults touch; NULL = nobody */
     /* the answer */
     bool answered, told, resent;

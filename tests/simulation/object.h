@@ -24,6 +24,8 @@
 #define KEY_REVOKED "hami.io/mutex.revoked"
 #define KEY_LOCK "hami.io/mutex.lock"
 #define KEY_LEASE "hami.io/mutex.lease"
+#define KEY_OTHER_LOCK "example.com/other.lock"
+#define KEY_OTHER_LEASE "example.com/other.lease"
 
 enum pod_phase { POD_PENDING = 0, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 

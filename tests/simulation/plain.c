@@ -187,17 +187,18 @@ static int submit(struct hami_transport *transport, hami_call *call)
         request_edit(request, edits[i].action, edits[i].key, edits[i].expect,
                      edits[i].value);
         request->edits[i].untested = is_broken_test(plain->world, edits[i].key);
-        const char *lock = strcmp(edits[i].key, KEY_LOCK) == 0
-                               ? (edits[i].value ? edits[i].value : edits[i].expect)
-                               : NULL;
-        const char *comma = lock ? strrchr(lock, ',') : NULL;
-        name = comma ? comma + 1 : name;
+        const struct slot *slot = store_slot(plain->world, edits[i].key);
+        if (slot && strcmp(slot->lock, edits[i].key) == 0) {
+            struct pod *taker = store_named(plain->world, edits[i].value);
+            const struct pod *pod = store_named(plain->world, edits[i].expect);
+            request->taker = taker ? taker : request->taker;
+            name = taker ? taker->name : pod ? pod->name : name;
+        }
     }
     if (hami_call_version(call)) {
         (void)snprintf(request->version, sizeof(request->version), "%s",
                        hami_call_version(call));
     }
-    request->writes_node = hami_call_is_write(call);
     request->acquire = meant(plain, hami_call_node(call), name);
     request_send(request, hami_call_deadline(call));
     return 0;
@@ -398,15 +399,16 @@ struct hami_transport *plain_new(struct world *world, int replica)
     plain->world = world;
     plain->replica = replica;
     plain->watch = plain_watch_new(world, replica);
-    plain->transport = (struct hami_transport){.size = sizeof(plain->transport),
-                                               .name = "plain",
-                                               .flags = HAMI_TRANSPORT_ONE_PERMIT,
-                                               .submit = submit,
-                                               .abort = abort_call,
-                                               .inspect = inspect,
-                                               .revoke = revoke,
-                                               .watch = watch,
-                                               .unwatch = unwatch};
+    plain->transport = (struct hami_transport){
+        .size = sizeof(plain->transport),
+        .name = "plain",
+        .flags = world->plan.permits > 1 ? 0 : HAMI_TRANSPORT_ONE_PERMIT,
+        .submit = submit,
+        .abort = abort_call,
+        .inspect = inspect,
+        .revoke = revoke,
+        .watch = watch,
+        .unwatch = unwatch};
     return &plain->transport;
 }
 

@@ -57,42 +57,61 @@ static bool is_refused(const struct request *request)
 
 /* ---- the lock ---- */
 
+static const char *lock_in(const struct kubelet *kubelet, const struct slot *slot)
+{
+    return object_get(kubelet->seen, slot->lock);
+}
+
+/* The one that HAMi's plugins know. */
 static const char *lock_of(const struct kubelet *kubelet)
 {
-    return object_get(kubelet->seen, KEY_LOCK);
+    return lock_in(kubelet, &kubelet->world->slots[0]);
 }
 
 /* The lock names the served pod by its name. */
-static bool is_named(const struct kubelet *kubelet)
+static bool is_named(const struct kubelet *kubelet, const struct slot *slot)
 {
-    const char *lock = lock_of(kubelet);
+    const char *lock = lock_in(kubelet, slot);
     const char *name = lock ? strrchr(lock, ',') : NULL;
 
     return name && strcmp(name + 1, kubelet->served->name) == 0;
 }
 
 /* A member of the lease, if the lease belongs to the lock; "" else. */
-static const char *lease_member(const struct kubelet *kubelet, const char *name,
-                                char *buffer, size_t size)
+static const char *lease_member(const struct kubelet *kubelet, const struct slot *slot,
+                                const char *name, char buffer[40])
 {
-    json_t *lease = object_get(kubelet->seen, KEY_LEASE)
-                        ? json_loads(object_get(kubelet->seen, KEY_LEASE), 0, NULL)
-                        : NULL;
+    const char *text = object_get(kubelet->seen, slot->lease);
+    json_t *lease = text ? json_loads(text, 0, NULL) : NULL;
     const char *value = json_string_value(json_object_get(lease, "lock"));
-    bool own = value && lock_of(kubelet) && strcmp(value, lock_of(kubelet)) == 0;
-    const char *text = own ? json_string_value(json_object_get(lease, name)) : NULL;
+    const char *lock = lock_in(kubelet, slot);
+    bool own = value && lock && strcmp(value, lock) == 0;
+    const char *member = own ? json_string_value(json_object_get(lease, name)) : NULL;
 
-    (void)snprintf(buffer, size, "%s", text ? text : "");
+    (void)snprintf(buffer, 40, "%s", member ? member : "");
     json_decref(lease);
     return buffer;
 }
 
-static bool is_ours(const struct kubelet *kubelet)
+static bool is_ours(const struct kubelet *kubelet, const struct slot *slot)
 {
     char uid[40];
 
-    (void)lease_member(kubelet, "uid", uid, sizeof(uid));
-    return uid[0] ? strcmp(uid, kubelet->served_uid) == 0 : is_named(kubelet);
+    (void)lease_member(kubelet, slot, "uid", uid);
+    return uid[0] ? strcmp(uid, kubelet->served_uid) == 0 : is_named(kubelet, slot);
+}
+
+/* The first of the served pod's records; NULL = it has none. */
+static const struct slot *own_slot(const struct kubelet *kubelet)
+{
+    const struct world *world = kubelet->world;
+
+    for (size_t i = 0; i < world->slot_count; i++) {
+        if (is_ours(kubelet, &world->slots[i])) {
+            return &world->slots[i];
+        }
+    }
+    return NULL;
 }
 
 /* ---- the release ---- */
@@ -110,22 +129,35 @@ static void removed(struct request *request)
     }
 }
 
+static void edit_out(const struct kubelet *kubelet, const struct slot *slot,
+                     struct request *request)
+{
+    const char *lease = object_get(kubelet->seen, slot->lease);
+    char fence[40], memory[80];
+
+    (void)lease_member(kubelet, slot, "fence", fence);
+    (void)snprintf(memory, sizeof(memory), "{\"version\":1,\"fence\":\"%s\"}", fence);
+    request_edit(request, HAMI_EDIT_PUT, slot->lock, lock_in(kubelet, slot), NULL);
+    if (fence[0]) {
+        request_edit(request, HAMI_EDIT_PUT, slot->lease, lease, memory);
+    } else {
+        request_edit(request, HAMI_EDIT_TEST, slot->lease, lease, NULL);
+    }
+}
+
+/* All records of the pod in one write. */
 static void remove_ours(struct kubelet *kubelet)
 {
     struct request *request = ask(kubelet, VERB_EDIT_NODE, kubelet->node->name, removed);
-    const char *lease = object_get(kubelet->seen, KEY_LEASE);
-    char fence[32], memory[80];
+    const struct world *world = kubelet->world;
 
-    (void)lease_member(kubelet, "fence", fence, sizeof(fence));
-    (void)snprintf(memory, sizeof(memory), "{\"version\":1,\"fence\":\"%s\"}", fence);
-    request_edit(request, HAMI_EDIT_PUT, KEY_LOCK, lock_of(kubelet), NULL);
-    if (fence[0]) {
-        request_edit(request, HAMI_EDIT_PUT, KEY_LEASE, lease, memory);
-    } else {
-        request_edit(request, HAMI_EDIT_TEST, KEY_LEASE, lease, NULL);
+    for (size_t i = 0; i < world->slot_count; i++) {
+        if (lock_in(kubelet, &world->slots[i]) && is_ours(kubelet, &world->slots[i])) {
+            edit_out(kubelet, &world->slots[i], request);
+        }
     }
     for (size_t i = 0; i < request->edit_count; i++) {
-        request->edits[i].untested = kubelet->world->plan.broken == BROKEN_PLUGIN;
+        request->edits[i].untested = world->plan.broken == BROKEN_PLUGIN;
     }
     send(kubelet, request);
 }
@@ -157,10 +189,12 @@ static void seen_again(struct request *request)
     }
     object_unref(kubelet->seen);
     kubelet->seen = object_ref(request->object);
-    bool still = kubelet->node->style == PLUGIN_OURS ? is_ours(kubelet)
-                                                     : blind || is_named(kubelet);
+    bool still =
+        kubelet->node->style == PLUGIN_OURS
+            ? own_slot(kubelet) != NULL
+            : lock_of(kubelet) && (blind || is_named(kubelet, &kubelet->world->slots[0]));
     kubelet->tries++;
-    if (!lock_of(kubelet) || !still) {
+    if (!still) {
         end(kubelet, true);
     } else if (kubelet->node->style == PLUGIN_OURS) {
         remove_ours(kubelet);
@@ -200,11 +234,12 @@ static void written(struct request *request)
 static void write_success(struct kubelet *kubelet)
 {
     struct request *request = ask(kubelet, VERB_SERVE, kubelet->served->name, written);
-    char fence[32];
+    const struct slot *slot = own_slot(kubelet);
+    char fence[40];
 
     (void)snprintf(request->uid, sizeof(request->uid), "%s", kubelet->served_uid);
-    if (kubelet->node->style == PLUGIN_OURS) {
-        (void)lease_member(kubelet, "fence", fence, sizeof(fence));
+    if (kubelet->node->style == PLUGIN_OURS && slot) {
+        (void)lease_member(kubelet, slot, "fence", fence);
         request->fence = strtoull(fence, NULL, 10);
     }
     send(kubelet, request);
@@ -255,7 +290,31 @@ static struct pod *only_candidate(struct kubelet *kubelet)
     kubelet->served = found;
     (void)snprintf(kubelet->served_uid, sizeof(kubelet->served_uid), "%s",
                    found->object->uid);
-    return !lock_of(kubelet) || is_ours(kubelet) ? found : NULL;
+    return !lock_of(kubelet) || own_slot(kubelet) ? found : NULL;
+}
+
+/*
+ * Where several pods may have their devices handed out at a time, a plugin has to be told
+ * who calls. Then it only looks whether that pod has all its locks, or was served
+ * before.
+ */
+static struct pod *told_caller(struct kubelet *kubelet)
+{
+    const struct world *world = kubelet->world;
+    struct pod *pod = kubelet->pod;
+    unsigned held = 0;
+
+    if (!pod->object || strcmp(pod->object->uid, kubelet->caller->uid) != 0 ||
+        pod->object->phase != POD_PENDING) {
+        return NULL;
+    }
+    kubelet->served = pod;
+    (void)snprintf(kubelet->served_uid, sizeof(kubelet->served_uid), "%s",
+                   pod->object->uid);
+    for (size_t i = 0; i < world->slot_count; i++) {
+        held |= is_ours(kubelet, &world->slots[i]) ? 1u << world->slots[i].key : 0;
+    }
+    return held == pod->keys || !has_device(pod->object) ? pod : NULL;
 }
 
 static struct pod *named_pod(struct kubelet *kubelet)
@@ -283,8 +342,9 @@ static void node_read(struct request *request)
     }
     object_unref(kubelet->seen);
     kubelet->seen = object_ref(request->object);
-    struct pod *pod = kubelet->node->style == PLUGIN_OURS ? only_candidate(kubelet)
-                                                          : named_pod(kubelet);
+    struct pod *pod = kubelet->world->slot_count > 1        ? told_caller(kubelet)
+                      : kubelet->node->style == PLUGIN_OURS ? only_candidate(kubelet)
+                                                            : named_pod(kubelet);
     if (pod) {
         serve(kubelet, pod);
     } else {

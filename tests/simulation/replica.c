@@ -96,6 +96,7 @@ void replica_start(struct world *world, int index)
     }
     config.transport = replica->transport;
     config.holder = holder;
+    config.permits = world->plan.permits;
     config.wakeup = wake;
     config.wakeup_data = replica;
     config.log = told;
@@ -109,6 +110,9 @@ void replica_start(struct world *world, int index)
     if (world->plan.foreign) {
         /* Its Bindings can't be revoked: nothing but time protects them. */
         config.expire_ms = 60000;
+    }
+    if (config.expire_ms * MS < world->age_least_ns || world->age_least_ns == 0) {
+        world->age_least_ns = config.expire_ms * MS;
     }
     config.stall_limit_ms = draw(world, stalls, 3);
     config.nodes_max = world->plan.nodes < 64 ? 64 : world->plan.nodes;

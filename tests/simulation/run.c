@@ -43,22 +43,27 @@ struct ending {
     bool done;
 };
 
-static bool has_lock(const struct node *node)
+/* A lock that stands on a node; NULL = none. */
+static const char *find_lock(const struct world *world, const struct node *node)
 {
-    const char *lock = object_get(node->object, KEY_LOCK);
-
-    return lock && *lock;
+    for (size_t i = 0; i < world->slot_count; i++) {
+        const char *lock = object_get(node->object, world->slots[i].lock);
+        if (lock && *lock) {
+            return lock;
+        }
+    }
+    return NULL;
 }
 
 static void give_up(struct world *world)
 {
     for (uint32_t i = 0; i < world->plan.nodes; i++) {
         const struct node *node = &world->nodes[i];
-        if (node->pods_open > 0 || (world->pods_open == 0 && has_lock(node))) {
+        const char *lock = find_lock(world, node);
+        if (node->pods_open > 0 || (world->pods_open == 0 && lock)) {
             checker_violation(world, &world->result.stuck_nodes, node,
                               "%s is stuck: %u pods, lock %s", node->name,
-                              node->pods_open,
-                              has_lock(node) ? object_get(node->object, KEY_LOCK) : "-");
+                              node->pods_open, lock ? lock : "-");
         }
     }
     if (world->result.stuck_nodes == 0) {
@@ -67,15 +72,23 @@ static void give_up(struct world *world)
     }
 }
 
+/* Of several permits one may stay locked for good: nobody has to have that one. */
+static bool is_missed(const struct world *world, const struct ending *ending)
+{
+    return world->plan.permits == 1 || ending->probes < 2;
+}
+
 static void probe(struct world *world, struct ending *ending)
 {
     ending->done = true;
     for (uint32_t i = 0; i < world->plan.nodes; i++) {
-        if (has_lock(&world->nodes[i])) {
-            ending->done = false;
-            if (ending->probes < PROBES_MAX) {
-                workload_probe(world, &world->nodes[i]);
-            }
+        if (!find_lock(world, &world->nodes[i]) || !is_missed(world, ending)) {
+            continue;
+        }
+        ending->done = false;
+        for (uint32_t j = 0; ending->probes < PROBES_MAX && j < world->plan.permits;
+             j++) {
+            workload_probe(world, &world->nodes[i]);
         }
     }
     ending->probes++;
@@ -216,23 +229,36 @@ struct plan run_plan(const struct options *options, uint64_t number)
         uint64_t acquires;
     } shapes[] = {{1, 30, 400},   {2, 40, 800},  {8, 30, 2000},
                   {30, 40, 3000}, {3, 20, 1000}, {2000, 30, 5000}};
+    /* Keys and permits, drawn from the seed; most worlds have one of each. */
+    static const struct {
+        uint32_t keys, permits;
+    } slots[] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1},
+                 {2, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}};
     size_t count = sizeof(shapes) / sizeof(shapes[0]);
     uint64_t seed = mix(options->seed, number);
     size_t shape = number % count;
+    size_t kind = options->broken == BROKEN_NOTHING
+                      ? seed / 6 % (sizeof(slots) / sizeof(slots[0]))
+                      : 0;
     struct plan plan = {
         .seed = seed,
         .acquires = shapes[shape].acquires,
         .nodes = shapes[shape].nodes,
         .burst = shapes[shape].burst,
+        .keys = slots[kind].keys,
+        .permits = slots[kind].permits,
         .replicas = 2 + seed % 2,
         .kubernetes = options->codec == CODEC_KUBERNETES ||
                       (options->codec == CODEC_BOTH && (number / count + number) % 2),
-        .foreign = seed / 2 % 3 == 0,
+        .foreign = kind < 5 && seed / 2 % 3 == 0,
         .fault_percent = options->fault_percent,
         .faults = options->faults,
         .broken = options->broken,
     };
 
+    if (plan.kubernetes) {
+        plan.permits = 1; /* HAMi reads these locks, and knows one a node */
+    }
     if (plan.acquires > options->acquires) {
         plan.acquires = options->acquires;
     }

@@ -66,6 +66,8 @@ START_TEST(thousands_of_nodes_keep_every_rule)
                         .nodes = 2000,
                         .replicas = 3,
                         .burst = 20,
+                        .keys = 1,
+                        .permits = 1,
                         .kubernetes = _i,
                         .fault_percent = 100,
                         .faults = FAULT_ALL};
@@ -73,6 +75,31 @@ START_TEST(thousands_of_nodes_keep_every_rule)
 
     ck_assert_msg(run_violations(&result) == 0, "step %" PRIu64 ": %s", result.first_step,
                   result.first);
+}
+END_TEST
+
+START_TEST(several_keys_and_permits_keep_every_rule)
+{
+    static const struct {
+        uint32_t keys, permits;
+        bool kubernetes;
+    } kinds[] = {
+        {2, 1, false}, {2, 1, true}, {1, 2, false}, {1, 3, false}, {2, 2, false}};
+    struct plan plan = {.seed = 70 + (uint64_t)_i,
+                        .acquires = 1500,
+                        .nodes = 3,
+                        .replicas = 2,
+                        .burst = 30,
+                        .keys = kinds[_i].keys,
+                        .permits = kinds[_i].permits,
+                        .kubernetes = kinds[_i].kubernetes,
+                        .fault_percent = 100,
+                        .faults = FAULT_ALL};
+    struct result result = run_world(&plan, false);
+
+    ck_assert_msg(run_violations(&result) == 0, "step %" PRIu64 ": %s", result.first_step,
+                  result.first);
+    ck_assert_uint_gt(result.served, 100);
 }
 END_TEST
 
@@ -129,6 +156,7 @@ int main(void)
         4 * CODECS);
     tcase_add_loop_test(tcase, without_faults_every_pod_is_served, 0, CODECS);
     tcase_add_loop_test(tcase, thousands_of_nodes_keep_every_rule, 0, CODECS);
+    tcase_add_loop_test(tcase, several_keys_and_permits_keep_every_rule, 0, 5);
     tcase_add_loop_test(tcase, a_seed_tells_the_same_story_each_time, 0, CODECS);
     tcase_add_loop_test(tcase, a_world_with_a_broken_rule_is_noticed, 0,
                         (BROKEN_COUNT - 1) * CODECS);

@@ -14,8 +14,39 @@
 #include "trace.h"
 #include "workload.h"
 
+static void name_slots(struct world *world)
+{
+    static const char *const locks[KEYS_MAX] = {KEY_LOCK, KEY_OTHER_LOCK};
+    static const char *const leases[KEYS_MAX] = {KEY_LEASE, KEY_OTHER_LEASE};
+
+    for (uint32_t key = 0; key < world->plan.keys; key++) {
+        for (uint32_t permit = 0; permit < world->plan.permits; permit++) {
+            struct slot *slot = &world->slots[world->slot_count++];
+            char number[4] = "";
+            if (permit > 0) {
+                (void)snprintf(number, sizeof(number), ".%u", permit % 10);
+            }
+            slot->key = key;
+            (void)snprintf(slot->lock, sizeof(slot->lock), "%s%s", locks[key], number);
+            (void)snprintf(slot->lease, sizeof(slot->lease), "%s%s", leases[key], number);
+        }
+    }
+}
+
+const struct slot *store_slot(const struct world *world, const char *key)
+{
+    for (size_t i = 0; i < world->slot_count; i++) {
+        if (strcmp(world->slots[i].lock, key) == 0 ||
+            strcmp(world->slots[i].lease, key) == 0) {
+            return &world->slots[i];
+        }
+    }
+    return NULL;
+}
+
 void store_start(struct world *world)
 {
+    name_slots(world);
     world->nodes = calloc(world->plan.nodes, sizeof(*world->nodes));
     world->history = calloc(HISTORY_SIZE, sizeof(*world->history));
     world->version = 1000 + engine_below(&world->engine, RANDOM_WORK, 1000000);
@@ -72,6 +103,13 @@ struct pod *store_pod(struct world *world, const char *name)
     return read_index(name, "pod-", &index) && index < world->pod_count
                ? world->pods[index]
                : NULL;
+}
+
+struct pod *store_named(struct world *world, const char *lock)
+{
+    const char *name = lock ? strrchr(lock, ',') : NULL;
+
+    return name ? store_pod(world, name + 1) : NULL;
 }
 
 struct pod *store_new_pod(struct world *world)

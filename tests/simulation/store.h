@@ -26,6 +26,12 @@ void store_put_node(struct world *world, struct node *node, struct object *next,
 void store_put_pod(struct world *world, struct pod *pod, struct object *next,
                    enum writer writer, const char *who);
 
+/* The pod that a lock value names; NULL if it is none, or names none. */
+struct pod *store_named(struct world *world, const char *lock);
+
+/* The record that an annotation key is of; NULL = of none. */
+const struct slot *store_slot(const struct world *world, const char *key);
+
 /* Makes a pod's name, without a pod. */
 struct pod *store_new_pod(struct world *world);
 

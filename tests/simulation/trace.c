@@ -58,13 +58,14 @@ static const char *text_of(const struct object *object, const char *key)
 void trace_node(struct world *world, const struct node *node, const struct object *before,
                 const struct object *after, const char *who)
 {
-    if (world->trace) {
-        trace_line(world, node, "%s v%" PRIu64 " %s by %s: lock %s lease %s", node->name,
+    for (size_t i = 0; world->trace && i < world->slot_count; i++) {
+        trace_line(world, node, "%s v%" PRIu64 " %s by %s: %s %s lease %s", node->name,
                    world->version,
                    !before  ? "made"
                    : !after ? "deleted"
                             : "written",
-                   who, text_of(after, KEY_LOCK), text_of(after, KEY_LEASE));
+                   who, world->slots[i].lock, text_of(after, world->slots[i].lock),
+                   text_of(after, world->slots[i].lease));
     }
 }
 

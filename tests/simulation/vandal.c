@@ -44,7 +44,6 @@ static const char *const locks[] = {
     "2026-13-42T99:00:00Z,sim,pod-0,x",
     ",,",
 };
-#define LOCKS_NAMING 3
 #define LOCKS_WITH_A_SCHEDULER_BESIDE 4
 
 static const char *draw(struct world *world, const char *const *choices, size_t count)
@@ -66,9 +65,11 @@ static void put(struct world *world, struct node *node, const char *key,
 static void spoil(struct world *world, struct node *node)
 {
     const char *value = draw(world, leases, sizeof(leases) / sizeof(leases[0]));
+    const struct slot *slot =
+        &world->slots[engine_below(&world->engine, RANDOM_FAULTS, world->slot_count)];
 
-    if (object_get(node->object, KEY_LEASE)) {
-        put(world, node, KEY_LEASE, value, FAULT_LEASE);
+    if (object_get(node->object, slot->lease)) {
+        put(world, node, slot->lease, value, FAULT_LEASE);
     }
 }
 
@@ -100,8 +101,10 @@ void vandal_visit(struct world *world, struct node *node)
     }
     if (fault_happens(world, FAULT_VALUE)) {
         const char *value = draw(world, locks, count);
-        if (node->object && !object_get(node->object, KEY_LOCK)) {
-            put(world, node, KEY_LOCK, value, FAULT_VALUE);
+        const struct slot *slot =
+            &world->slots[engine_below(&world->engine, RANDOM_FAULTS, world->slot_count)];
+        if (node->object && !object_get(node->object, slot->lock)) {
+            put(world, node, slot->lock, value, FAULT_VALUE);
         }
     }
 }

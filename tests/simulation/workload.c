@@ -35,6 +35,7 @@ static void make_pod(struct world *world, struct pod *pod)
     }
     pod->generation++;
     pod->attempts = 0;
+    pod->refused = false;
     pod->open = true;
     pod->node->pods_open++;
     world->pods_open++;
@@ -200,6 +201,15 @@ static void heartbeat(struct world *world, struct node *node)
     }
 }
 
+/* Each key alone, or all of them. */
+static unsigned draw_keys(struct world *world)
+{
+    uint32_t keys = world->plan.keys;
+    uint64_t one = keys > 1 ? engine_below(&world->engine, RANDOM_WORK, keys + 1) : 0;
+
+    return one < keys ? 1u << one : (1u << keys) - 1;
+}
+
 static void burst(struct world *world, struct node *node)
 {
     uint64_t count = 1 + world->plan.burst / 2 +
@@ -208,6 +218,7 @@ static void burst(struct world *world, struct node *node)
     for (uint64_t i = 0; i < count; i++) {
         struct pod *pod = store_new_pod(world);
         pod->node = node;
+        pod->keys = draw_keys(world);
         pod->foreign =
             world->plan.foreign && engine_chance(&world->engine, RANDOM_WORK, 150000);
         make_pod(world, pod);
@@ -226,6 +237,7 @@ void workload_probe(struct world *world, struct node *node)
     struct pod *pod = store_new_pod(world);
 
     pod->node = node;
+    pod->keys = (1u << world->plan.keys) - 1;
     make_pod(world, pod);
 }
 

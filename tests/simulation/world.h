@@ -26,6 +26,9 @@
 #include "object.h"
 
 #define REPLICAS_MAX 3
+#define KEYS_MAX 2
+#define PERMITS_MAX 3
+#define SLOTS_MAX (KEYS_MAX * PERMITS_MAX)
 #define HISTORY_SIZE 16384
 
 /* A world whose rules are broken on purpose, to see that it is noticed. */
@@ -45,7 +48,9 @@ struct plan {
     uint64_t seed;
     uint64_t acquires; /* pods are made until so many were started */
     uint32_t nodes, replicas;
-    uint32_t burst; /* most pods of one burst */
+    uint32_t burst;   /* most pods of one burst */
+    uint32_t keys;    /* lock keys; a pod asks for one or more */
+    uint32_t permits; /* owners a key; above 1 with the plain transport only */
     bool kubernetes;
     bool foreign;           /* a HAMi scheduler beside, for some of the pods */
     uint32_t fault_percent; /* of the odds in fault.c */
@@ -97,6 +102,12 @@ struct place {
     uint64_t place, until_ns;
 };
 
+/* One record of a node: the names of its two annotations. */
+struct slot {
+    uint32_t key; /* 0 to plan.keys - 1 */
+    char lock[40], lease[40];
+};
+
 /* A pod's name; the pod itself may be made anew under it. */
 struct pod {
     uint32_t index;
@@ -104,13 +115,16 @@ struct pod {
     uint32_t generation;
     struct object *object; /* NULL = there is none now */
     struct node *node;     /* where it shall go */
+    unsigned keys;         /* bits: lock keys that it needs */
     unsigned active;       /* acquires under way for it */
     struct acquire *latest;
     bool open;    /* not at its end yet */
     bool foreign; /* of the HAMi scheduler beside */
     bool retry_armed;
+    bool refused; /* a request made for it failed, or was refused */
     unsigned attempts;
     struct place kept[REPLICAS_MAX]; /* that its next acquire gets */
+    uint64_t sent_ns[REPLICAS_MAX];  /* when its last take was sent from there */
     char admitted[40];               /* uid that the kubelet has taken in */
 };
 
@@ -125,9 +139,11 @@ struct acquire {
     char uid[40];
     int replica;
     uint32_t incarnation;
+    unsigned keys;  /* bits */
     uint64_t place; /* by arrival, or the one that was kept */
-    bool place_sure;
-    uint64_t since_ns, sent_ns; /* arrival; when its last take was sent */
+    bool place_sure, returned;
+    unsigned overtaken; /* by younger ones of a higher priority */
+    uint64_t since_ns;  /* arrival */
     int32_t priority;
     hami_wait *wait;
     hami_lease *lease;
@@ -149,7 +165,7 @@ struct replica {
     uint64_t paused_until_ns, partitioned_until_ns;
     int64_t clock_offset_s;
     uint64_t places;
-    uint64_t kept_ns[64]; /* when places were kept last, round about */
+    uint64_t kept_ns[256]; /* when places were kept last, round about */
     size_t kept_at;
     size_t allocations;
 };
@@ -164,6 +180,8 @@ struct world {
     struct plan plan;
     struct result result;
     struct engine engine;
+    struct slot slots[SLOTS_MAX]; /* of each node: key by key, its permits */
+    size_t slot_count;
     struct node *nodes;
     struct pod **pods;
     size_t pod_count, pod_capacity;
@@ -179,9 +197,10 @@ struct world {
     struct trace *trace;
     uint64_t step;
     uint32_t pods_open;
-    bool calm; /* no faults any more */
-    bool over; /* nobody acts any more */
-    bool tell; /* to the terminal, as it happens */
+    uint64_t age_least_ns; /* at which some replica takes what it can't judge */
+    bool calm;             /* no faults any more */
+    bool over;             /* nobody acts any more */
+    bool tell;             /* to the terminal, as it happens */
     uint32_t uid_count;
 };
 

@@ -1,0 +1,509 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checker's own test: histories that break a rule, told to it by hand, each beside
+ * one that differs by what makes it right. No library, no faults, no chance.
+ */
+#include <check.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker.h"
+#include "store.h"
+
+static struct world *world;
+static struct acquire waits[8];
+
+static void begin(uint32_t keys, uint32_t permits)
+{
+    world = calloc(1, sizeof(*world));
+    world->plan =
+        (struct plan){.nodes = 2, .replicas = 2, .keys = keys, .permits = permits};
+    world->age_least_ns = 8 * SECOND;
+    engine_start(&world->engine, 1);
+    store_start(world);
+    checker_start(world);
+    for (size_t i = 0; i < 8; i++) {
+        struct pod *pod = store_new_pod(world);
+        pod->keys = 1;
+        waits[i] = (struct acquire){.world = world, .pod = pod, .keys = 1};
+        (void)snprintf(waits[i].uid, sizeof(waits[i].uid), "uid-%zu", i);
+    }
+}
+
+static void one_lock(void)
+{
+    begin(1, 1);
+}
+
+static void finish(void)
+{
+    checker_done(world);
+    store_done(world);
+    engine_done(&world->engine);
+    free(world);
+}
+
+static const struct result *seen(void)
+{
+    return &world->result;
+}
+
+static void put_node(struct object *next, enum writer writer)
+{
+    struct node *node = &world->nodes[0];
+    struct object *before = node->object;
+
+    next->version = ++world->version;
+    checker_node(world, node, before, next, writer);
+    node->object = next;
+    object_unref(before);
+}
+
+static struct object *next_node(void)
+{
+    const struct object *now = world->nodes[0].object;
+
+    return now ? object_copy(now) : object_new(false, "node-0", "uid-node");
+}
+
+/* Locks record `slot` of node-0 for a pod, with a lease of this fence (0 = without). */
+static void lock_slot(size_t slot, size_t pod, uint64_t fence, enum writer writer)
+{
+    struct object *next = next_node();
+    char lock[80], lease[400];
+
+    (void)snprintf(lock, sizeof(lock), "2026-01-02T03:04:%02uZ," NAMESPACE ",pod-%zu",
+                   (unsigned)(fence % 60), pod);
+    (void)snprintf(lease, sizeof(lease),
+                   "{\"version\":1,\"lock\":\"%s\",\"uid\":\"uid-%zu\",\"fence\":"
+                   "\"%" PRIu64 "\",\"holder\":\"x_1\",\"attempt\":\"1\"}",
+                   lock, pod, fence);
+    object_set(next, world->slots[slot].lock, lock);
+    object_set(next, world->slots[slot].lease, fence ? lease : NULL);
+    put_node(next, writer);
+}
+
+static void lock_for(size_t pod, uint64_t fence)
+{
+    lock_slot(0, pod, fence, WRITER_OURS);
+}
+
+static void unlock(enum writer writer)
+{
+    struct object *next = next_node();
+
+    object_set(next, KEY_LOCK, NULL);
+    put_node(next, writer);
+}
+
+static void put_pod(size_t index, struct object *next, enum writer writer)
+{
+    struct pod *pod = world->pods[index];
+    struct object *before = pod->object;
+
+    if (next) {
+        next->version = ++world->version;
+    }
+    checker_pod(world, pod, before, next, writer);
+    pod->object = next;
+    object_unref(before);
+}
+
+static void make_pod(size_t index)
+{
+    struct object *object = object_new(true, world->pods[index]->name, waits[index].uid);
+
+    object_set(object, KEY_DEVICES, "GPU-1,NVIDIA,1000,10:;");
+    put_pod(index, object, WRITER_WORLD);
+}
+
+static void bind_pod(size_t index, enum writer writer)
+{
+    struct object *next = object_copy(world->pods[index]->object);
+
+    (void)snprintf(next->node, sizeof(next->node), "node-0");
+    put_pod(index, next, writer);
+}
+
+static void serve_pod(size_t index)
+{
+    struct object *next = object_copy(world->pods[index]->object);
+
+    object_set(next, KEY_PHASE, "success");
+    object_set(next, KEY_DEVICES, ";");
+    put_pod(index, next, WRITER_NODE_SIDE);
+}
+
+static void revoke_pod(size_t index, const char *node, uint64_t fence)
+{
+    struct object *next = object_copy(world->pods[index]->object);
+    char text[80];
+
+    (void)snprintf(text, sizeof(text), "%s,%" PRIu64 ",x_1,1", node, fence);
+    object_set(next, KEY_REVOKED, text);
+    put_pod(index, next, WRITER_OURS);
+}
+
+static void assert_clean(void)
+{
+    ck_assert_msg(seen()->first_step == 0, "%s", seen()->first);
+}
+
+/* ---- windows ---- */
+
+START_TEST(an_orderly_life_is_clean)
+{
+    for (size_t i = 0; i < 2; i++) {
+        make_pod(i);
+        lock_for(i, 10 + i);
+        bind_pod(i, WRITER_OURS);
+        serve_pod(i);
+        unlock(WRITER_NODE_SIDE);
+    }
+    assert_clean();
+}
+END_TEST
+
+START_TEST(a_pod_bound_without_its_lock_is_a_lost_lock)
+{
+    make_pod(0);
+    make_pod(1);
+    lock_for(1, 10);
+    bind_pod(0, WRITER_OURS);
+    ck_assert_uint_eq(seen()->lost_locks, 1);
+}
+END_TEST
+
+START_TEST(two_pods_that_wait_for_allocate_are_a_double_hold)
+{
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    bind_pod(0, WRITER_OURS);
+    lock_for(1, 11);
+    bind_pod(1, WRITER_OURS);
+    ck_assert_uint_eq(seen()->lost_locks, 1);
+    ck_assert_uint_eq(seen()->double_holds, 1);
+}
+END_TEST
+
+START_TEST(more_pods_than_permits_are_a_double_hold)
+{
+    for (size_t i = 0; i < 3; i++) {
+        make_pod(i);
+    }
+    lock_slot(0, 0, 10, WRITER_OURS);
+    lock_slot(1, 1, 10, WRITER_OURS);
+    bind_pod(0, WRITER_OURS);
+    bind_pod(1, WRITER_OURS);
+    assert_clean();
+    lock_slot(1, 2, 11, WRITER_OURS);
+    bind_pod(2, WRITER_OURS);
+    ck_assert_uint_eq(seen()->double_holds, 1);
+}
+END_TEST
+
+START_TEST(a_lock_taken_before_the_allocate_is_lost_whoever_of_ours_takes_it)
+{
+    const enum writer writers[] = {WRITER_OURS, WRITER_NODE_SIDE};
+
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    bind_pod(0, WRITER_OURS);
+    unlock(writers[_i]);
+    ck_assert_uint_eq(seen()->lost_locks, 1);
+}
+END_TEST
+
+START_TEST(a_window_ends_with_success_and_not_before)
+{
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    bind_pod(0, WRITER_OURS);
+    struct object *next = object_copy(world->pods[0]->object);
+    object_set(next, KEY_PHASE, "success"); /* and devices are left: not ours */
+    put_pod(0, next, WRITER_FOREIGN);
+    lock_for(1, 11);
+    ck_assert_uint_eq(seen()->lost_locks, 1);
+}
+END_TEST
+
+/* ---- takeovers ---- */
+
+START_TEST(a_lock_taken_from_a_pod_that_may_be_bound_needs_a_revocation_under_it)
+{
+    static const struct {
+        const char *node;
+        uint64_t fence;
+        uint64_t lost;
+    } cases[] = {{NULL, 0, 1}, {"node-0", 10, 0}, {"node-0", 9, 1}, {"node-1", 10, 1}};
+
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    if (cases[_i].node) {
+        revoke_pod(0, cases[_i].node, cases[_i].fence);
+    }
+    lock_for(1, 11);
+    ck_assert_uint_eq(seen()->lost_locks, cases[_i].lost);
+}
+END_TEST
+
+START_TEST(a_lock_of_a_dead_pod_needs_none)
+{
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    if (_i == 0) {
+        put_pod(0, NULL, WRITER_WORLD);
+    } else {
+        struct object *next = object_copy(world->pods[0]->object);
+        next->deleting = true;
+        put_pod(0, next, WRITER_WORLD);
+    }
+    lock_for(1, 11);
+    assert_clean();
+}
+END_TEST
+
+START_TEST(a_lock_without_a_lease_needs_its_age_too)
+{
+    make_pod(0);
+    make_pod(1);
+    lock_slot(0, 0, 0, WRITER_FOREIGN);
+    revoke_pod(0, "node-0", 0);
+    world->engine.now_ns += _i ? 9 * SECOND : 7 * SECOND;
+    lock_for(1, 11);
+    ck_assert_uint_eq(seen()->lost_locks, _i ? 0 : 1);
+}
+END_TEST
+
+/* ---- excuses ---- */
+
+START_TEST(a_lock_removed_by_hami_is_excused_only_where_its_code_does_that)
+{
+    static const struct {
+        enum plugin_style style;
+        bool foreign;
+        uint64_t lost;
+    } cases[] = {{PLUGIN_OURS, false, 1},
+                 {PLUGIN_HAMI_210, false, 1},
+                 {PLUGIN_HAMI_210, true, 0},
+                 {PLUGIN_HAMI_27, false, 0}};
+
+    make_pod(0);
+    world->nodes[0].style = cases[_i].style;
+    world->pods[0]->foreign = cases[_i].foreign;
+    lock_for(0, 10);
+    bind_pod(0, WRITER_OURS);
+    unlock(WRITER_FOREIGN);
+    ck_assert_uint_eq(seen()->lost_locks, cases[_i].lost);
+}
+END_TEST
+
+START_TEST(hamis_binding_without_a_lock_is_excused_only_for_a_pod_made_anew)
+{
+    lock_for(1, 10);
+    make_pod(0);
+    if (_i) {
+        put_pod(0, NULL, WRITER_WORLD);
+        (void)snprintf(waits[0].uid, sizeof(waits[0].uid), "uid-anew");
+        make_pod(0);
+    }
+    bind_pod(0, WRITER_FOREIGN);
+    ck_assert_uint_eq(seen()->lost_locks, _i ? 0 : 1);
+}
+END_TEST
+
+START_TEST(an_excuse_ends_with_the_pod)
+{
+    world->nodes[0].style = PLUGIN_HAMI_27;
+    make_pod(0);
+    make_pod(1);
+    lock_for(0, 10);
+    unlock(WRITER_FOREIGN);
+    put_pod(0, NULL, WRITER_WORLD);
+    (void)snprintf(waits[0].uid, sizeof(waits[0].uid), "uid-anew");
+    make_pod(0);
+    lock_for(1, 11);
+    bind_pod(0, WRITER_OURS);
+    ck_assert_uint_eq(seen()->lost_locks, 1);
+}
+END_TEST
+
+/* ---- fences ---- */
+
+START_TEST(a_fence_that_does_not_grow_is_seen_also_where_the_lease_was_lost)
+{
+    lock_for(0, 10);
+    struct object *next = next_node();
+    object_set(next, KEY_LOCK, NULL);
+    object_set(next, KEY_LEASE, NULL);
+    put_node(next, WRITER_WORLD);
+    lock_for(1, _i ? 11 : 10);
+    ck_assert_uint_eq(seen()->fence_violations, _i ? 0 : 1);
+}
+END_TEST
+
+/* ---- order ---- */
+
+static void wait_at(size_t index, uint64_t place, int32_t priority)
+{
+    struct node *node = &world->nodes[0];
+    struct acquire *one = &waits[index], *last = node->last[0];
+
+    one->node = node;
+    one->place = place;
+    one->place_sure = true;
+    one->priority = priority;
+    one->since_ns = world_now(world) + index;
+    one->pod->sent_ns[0] = world_now(world) + SECOND;
+    one->previous = last;
+    *(last ? &last->next : &node->first[0]) = one;
+    node->last[0] = one;
+}
+
+START_TEST(a_grant_before_an_older_waiter_is_seen)
+{
+    wait_at(0, 1, 0);
+    wait_at(1, 2, 0);
+    checker_granted(world, &waits[0], 7);
+    assert_clean();
+    checker_granted(world, &waits[1], 8);
+    ck_assert_uint_eq(seen()->fifo_violations, 1);
+}
+END_TEST
+
+START_TEST(a_further_share_of_a_grant_is_no_turn_and_a_new_fence_is_one)
+{
+    wait_at(0, 3, 0);
+    checker_granted(world, &waits[0], 7);
+    wait_at(1, 1, 0);
+    checker_granted(world, &waits[0], 7);
+    assert_clean();
+    checker_granted(world, &waits[0], 8);
+    ck_assert_uint_eq(seen()->fifo_violations, 1);
+}
+END_TEST
+
+START_TEST(a_take_that_replaces_the_pods_own_lock_is_no_turn)
+{
+    make_pod(0);
+    lock_for(0, 7);
+    lock_for(0, 8);
+    wait_at(0, 3, 0);
+    wait_at(1, 1, 0);
+    checker_granted(world, &waits[0], 8);
+    assert_clean();
+    checker_granted(world, &waits[0], 9);
+    ck_assert_uint_eq(seen()->fifo_violations, 1);
+}
+END_TEST
+
+START_TEST(what_makes_an_older_waiter_not_count)
+{
+    wait_at(0, 1, 0);
+    wait_at(1, 2, 0);
+    waits[0].leaving = _i == 0;
+    waits[0].place_sure = _i != 1;
+    waits[0].since_ns += _i == 2 ? 2 * SECOND : 0;
+    waits[0].keys = _i == 3 ? 2 : 1;
+    checker_granted(world, &waits[1], 7);
+    ck_assert_uint_eq(seen()->fifo_violations, _i == 4 ? 1 : 0);
+}
+END_TEST
+
+START_TEST(a_permit_set_aside_lets_others_by_only_after_a_failure)
+{
+    wait_at(0, 1, 0);
+    wait_at(1, 2, 0);
+    waits[0].pod->refused = _i == 0;
+    checker_granted(world, &waits[1], 7);
+    ck_assert_uint_eq(seen()->fifo_violations, _i == 0 ? 0 : 1);
+}
+END_TEST
+
+START_TEST(a_fifth_of_a_higher_priority_before_a_waiter_is_seen)
+{
+    wait_at(0, 1, 0);
+    for (size_t i = 1; i < 6; i++) {
+        wait_at(i, 1 + i, 1);
+        waits[i].since_ns += SECOND;
+        assert_clean();
+        checker_granted(world, &waits[i], 7 + i);
+        /* It leaves. */
+        waits[0].next = NULL;
+        world->nodes[0].last[0] = &waits[0];
+    }
+    ck_assert_uint_eq(seen()->fifo_violations, 1);
+}
+END_TEST
+
+/* ---- devices ---- */
+
+START_TEST(devices_of_another_pod_are_seen)
+{
+    make_pod(0);
+    make_pod(1);
+    checker_allocated(world, &world->nodes[0], world->pods[0]->object,
+                      world->pods[0]->object);
+    assert_clean();
+    checker_allocated(world, &world->nodes[0], world->pods[0]->object,
+                      world->pods[1]->object);
+    ck_assert_uint_eq(seen()->wrong_devices, 1);
+}
+END_TEST
+
+static void two_permits(void)
+{
+    begin(1, 2);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("histories");
+    TCase *tcase = tcase_create("one lock"), *permits = tcase_create("permits");
+
+    tcase_add_checked_fixture(tcase, one_lock, finish);
+    tcase_add_test(tcase, an_orderly_life_is_clean);
+    tcase_add_test(tcase, a_pod_bound_without_its_lock_is_a_lost_lock);
+    tcase_add_test(tcase, two_pods_that_wait_for_allocate_are_a_double_hold);
+    tcase_add_loop_test(
+        tcase, a_lock_taken_before_the_allocate_is_lost_whoever_of_ours_takes_it, 0, 2);
+    tcase_add_test(tcase, a_window_ends_with_success_and_not_before);
+    tcase_add_loop_test(
+        tcase, a_lock_taken_from_a_pod_that_may_be_bound_needs_a_revocation_under_it, 0,
+        4);
+    tcase_add_loop_test(tcase, a_lock_of_a_dead_pod_needs_none, 0, 2);
+    tcase_add_loop_test(tcase, a_lock_without_a_lease_needs_its_age_too, 0, 2);
+    tcase_add_loop_test(
+        tcase, a_lock_removed_by_hami_is_excused_only_where_its_code_does_that, 0, 4);
+    tcase_add_loop_test(
+        tcase, hamis_binding_without_a_lock_is_excused_only_for_a_pod_made_anew, 0, 2);
+    tcase_add_test(tcase, an_excuse_ends_with_the_pod);
+    tcase_add_loop_test(
+        tcase, a_fence_that_does_not_grow_is_seen_also_where_the_lease_was_lost, 0, 2);
+    tcase_add_test(tcase, a_grant_before_an_older_waiter_is_seen);
+    tcase_add_test(tcase, a_further_share_of_a_grant_is_no_turn_and_a_new_fence_is_one);
+    tcase_add_test(tcase, a_take_that_replaces_the_pods_own_lock_is_no_turn);
+    tcase_add_loop_test(tcase, what_makes_an_older_waiter_not_count, 0, 5);
+    tcase_add_test(tcase, a_fifth_of_a_higher_priority_before_a_waiter_is_seen);
+    tcase_add_test(tcase, devices_of_another_pod_are_seen);
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(permits, two_permits, finish);
+    tcase_add_test(permits, more_pods_than_permits_are_a_double_hold);
+    tcase_add_loop_test(permits, a_permit_set_aside_lets_others_by_only_after_a_failure,
+                        0, 2);
+    suite_add_tcase(suite, permits);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
