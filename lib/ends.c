@@ -111,6 +111,25 @@ static void part_from_grant(struct hami_wait *wait,
     }
 }
 
+/* Who leaves unserved keeps its place for its next try; who is served has had its turn,
+ * whatever another of its waits left behind. */
+static void settle_place(const struct hami_wait *wait, int code)
+{
+    struct hami_nodelock *lock = wait->lock;
+    const char *uid = wait->grant->owner.uid, *node = wait->node->name;
+    uint64_t now = hami_internal_now(lock);
+    bool left =
+        code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED || code == HAMI_E_LIMIT;
+
+    (void)pthread_mutex_lock(&lock->kept_mutex);
+    if (code == 0) {
+        (void)hami_internal_places_take(lock->kept, uid, node, now);
+    } else if (left && wait->place != 0) {
+        hami_internal_places_keep(lock->kept, uid, node, wait->place, now);
+    }
+    (void)pthread_mutex_unlock(&lock->kept_mutex);
+}
+
 void hami_internal_node_end_wait(struct hami_wait *wait, int code,
                                  struct hami_internal_grant *grant,
                                  struct hami_internal_after *after, const char *format,
@@ -133,15 +152,9 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     if (node->operation_wait == wait) {
         node->operation_wait = NULL;
     }
+    settle_place(wait, code);
     if (code == 0) {
         give_share(wait, grant);
-    } else if (wait->place != 0 && (code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED ||
-                                    code == HAMI_E_LIMIT)) {
-        struct hami_nodelock *lock = node->lock;
-        (void)pthread_mutex_lock(&lock->kept_mutex);
-        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, node->name,
-                                  wait->place, hami_internal_now(lock));
-        (void)pthread_mutex_unlock(&lock->kept_mutex);
     }
     part_from_grant(wait, grant, after);
     count_end(node->lock, code);

@@ -4,6 +4,7 @@
  * no more. */
 #include "places.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "hash.h"
@@ -45,11 +46,14 @@ void hami_internal_places_keep(struct hami_internal_places *places, const char *
                 entry = &set[i];
             }
         }
+        memset(entry, 0, sizeof(*entry));
         entry->owner = owner;
         entry->owner_check = hash(uid, UINT64_C(0x9e3779b97f4a7c15));
     }
+    bool older =
+        entry->node == hash(node, 0) && entry->until_ns > now_ns && entry->place < place;
     entry->node = hash(node, 0);
-    entry->place = place;
+    entry->place = older ? entry->place : place;
     entry->until_ns = now_ns + HAMI_INTERNAL_PLACES_KEEP_NS;
 }
 

@@ -25,8 +25,8 @@ struct hami_internal_places {
                                       [HAMI_INTERNAL_PLACES_WAYS];
 };
 
-/* Keeps a place until now_ns + HAMI_INTERNAL_PLACES_KEEP_NS; replaces what is kept of
- * that uid. */
+/* Keeps a place until now_ns + HAMI_INTERNAL_PLACES_KEEP_NS. Of two that one owner had on
+ * one node at a time the older one stays; what is kept for another node is replaced. */
 void hami_internal_places_keep(struct hami_internal_places *places, const char *uid,
                                const char *node, uint64_t place, uint64_t now_ns);
 

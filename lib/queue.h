@@ -6,8 +6,9 @@
  *
  * Within one priority the arrival numbers (places) decide, also for a waiter that comes
  * back with its old one. A higher priority goes before a lower one, but at most
- * HAMI_INTERNAL_PASSED_MAX waiters of higher priority may ever be put before a given
- * waiter; so nobody starves.
+ * HAMI_INTERNAL_PASSED_MAX waiters of higher priority that came later may ever be put
+ * before a given waiter (one that comes back to its old place counts no more); so nobody
+ * starves.
  */
 #ifndef HAMI_LIB_QUEUE_H
 #define HAMI_LIB_QUEUE_H

@@ -109,15 +109,20 @@ static size_t kept_lately(const struct replica *replica)
     return count;
 }
 
+static bool holds(const struct acquire *acquire, const struct place *kept)
+{
+    return kept->place != 0 && kept->generation == acquire->generation &&
+           kept->incarnation == acquire->incarnation &&
+           kept->node == acquire->node->index &&
+           kept->until_ns > world_now(acquire->world);
+}
+
 /* The place that the acquire must get: the one that was kept for it, or the next. */
 static void take_place(struct acquire *acquire)
 {
     struct replica *replica = &acquire->world->replicas[acquire->replica];
     struct place *kept = &acquire->pod->kept[acquire->replica];
-    bool returns = kept->place != 0 && kept->generation == acquire->pod->generation &&
-                   kept->incarnation == replica->incarnation &&
-                   kept->node == acquire->node->index &&
-                   kept->until_ns > world_now(acquire->world);
+    bool returns = holds(acquire, kept);
 
     acquire->place_sure = !returns || kept_lately(replica) < KEPT_SURE;
     acquire->returned = returns;
@@ -133,9 +138,11 @@ static void keep_place(struct acquire *acquire)
                      (sizeof(replica->kept_ns) / sizeof(replica->kept_ns[0]))] =
         world_now(acquire->world);
     if (acquire->generation == acquire->pod->generation) {
-        acquire->pod->kept[acquire->replica] = (struct place){
-            acquire->generation, replica->incarnation, acquire->node->index,
-            acquire->place, world_now(acquire->world) + 30 * SECOND};
+        struct place *kept = &acquire->pod->kept[acquire->replica];
+        bool older = holds(acquire, kept) && kept->place < acquire->place;
+        *kept = (struct place){acquire->generation, replica->incarnation,
+                               acquire->node->index, older ? kept->place : acquire->place,
+                               world_now(acquire->world) + 30 * SECOND};
     }
 }
 
@@ -222,6 +229,9 @@ static void granted(struct acquire *acquire)
 
     world->result.grants++;
     checker_granted(world, acquire, hami_lease_fence(acquire->lease));
+    if (acquire->generation == acquire->pod->generation) {
+        acquire->pod->kept[acquire->replica].place = 0; /* it has had its turn */
+    }
     step_out(acquire);
     vandal_granted(world, acquire->node);
     if (!fault_happens(world, FAULT_LATE_BINDING)) {

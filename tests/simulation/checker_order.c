@@ -76,9 +76,9 @@ void checker_granted(struct world *world, const struct acquire *acquire, uint64_
             check_overtaking(world, acquire, at);
             continue;
         }
+        uint64_t sent_ns = acquire->pod->sent_ns[acquire->replica];
         if (at->priority != acquire->priority || !at->place_sure ||
-            at->place >= acquire->place ||
-            at->since_ns > acquire->pod->sent_ns[acquire->replica]) {
+            at->place >= acquire->place || (sent_ns != 0 && at->since_ns > sent_ns)) {
             continue;
         }
         checker_violation(world, &world->result.fifo_violations, node,

@@ -27,6 +27,17 @@ START_TEST(a_place_is_kept_for_its_owner_and_node_and_time)
     ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 0);
     hami_internal_places_keep(places, "u", "n", 7, 1000);
     ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000 + keep), 0);
+    /* Of two that one owner had at a time the older one, unless it is too old or of
+     * another node. */
+    hami_internal_places_keep(places, "u", "n", 7, 1000);
+    hami_internal_places_keep(places, "u", "n", 9, 1000);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 7);
+    hami_internal_places_keep(places, "u", "n", 7, 1000);
+    hami_internal_places_keep(places, "u", "n", 9, 1000 + keep);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000 + keep), 9);
+    hami_internal_places_keep(places, "u", "other", 7, 1000);
+    hami_internal_places_keep(places, "u", "n", 9, 1000);
+    ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 9);
     hami_internal_places_keep(places, "u", "n", 7, 1000);
     ck_assert_uint_eq(hami_internal_places_take(places, "u", "other", 1000), 0);
     ck_assert_uint_eq(hami_internal_places_take(places, "u", "n", 1000), 0);

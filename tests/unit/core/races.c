@@ -196,6 +196,41 @@ START_TEST(a_fence_that_the_lease_does_not_vouch_for_is_taken_at_the_version_rea
 }
 END_TEST
 
+/* Two binds of one pod at a time: the place that the first left behind is void once the
+ * second is served. */
+START_TEST(a_pod_that_was_served_has_no_older_place_to_come_back_to)
+{
+    static struct scripted_wait holder, left, other, served, again;
+    static struct scripted_done done;
+
+    scripted_acquire(&holder, "n1", "d", 1000);
+    scripted_acquire(&left, "n1", "b", 100);
+    scripted_advance(200);
+    ck_assert_int_eq(left.code, HAMI_E_TIMEDOUT);
+    scripted_acquire(&served, "n1", "b", 60000);
+    scripted_acquire(&left, "n1", "b", 100);
+    scripted_advance(200);
+    ck_assert_int_eq(left.code, HAMI_E_TIMEDOUT);
+    scripted_acquire(&other, "n1", "c", 60000);
+    scripted_release(&done, holder.lease, 1000);
+    ck_assert_int_eq(served.code, 0);
+    scripted_acquire(&holder, "n1", "d", 60000);
+    scripted_set_manual(true);
+    scripted_release(&done, served.lease, 1000);
+    scripted_acquire(&again, "n1", "b", 60000);
+    scripted_set_manual(false);
+    while (scripted_waiting() > 0) {
+        enum scripted_kind kind;
+        scripted_answer(scripted_waiting_call(0, &kind));
+    }
+    scripted_dispatch();
+    ck_assert_msg(other.ended && other.code == 0, "%s",
+                  "overtaken by one that was served");
+    ck_assert(!again.ended);
+    ck_assert_int_eq(hami_lease_handoff(other.lease), 0);
+}
+END_TEST
+
 START_TEST(a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release)
 {
     static struct scripted_wait a, next;
@@ -329,6 +364,7 @@ int main(void)
                    a_revoked_lock_of_another_replica_goes_to_the_queue_not_to_its_pod);
     tcase_add_test(
         tcase, a_fence_that_the_lease_does_not_vouch_for_is_taken_at_the_version_read);
+    tcase_add_test(tcase, a_pod_that_was_served_has_no_older_place_to_come_back_to);
     tcase_add_test(tcase,
                    a_lock_that_goes_while_its_owner_is_being_revoked_ends_the_release);
     tcase_add_test(tcase, a_take_over_whose_answer_was_lost_is_told_with_its_proof);
