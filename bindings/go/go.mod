@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+// SPDX-License-Identifier: Apache-2.0
+
+module haminodelock.test/nodelock
+
+go 1.25
