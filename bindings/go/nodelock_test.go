@@ -299,8 +299,10 @@ func TestAGrantAndACancelAtOneMomentHaveOneOutcome(t *testing.T) {
 		if i%2 == 0 {
 			first, second = second, first
 		}
-		go first()
+		var group sync.WaitGroup
+		group.Go(first)
 		second()
+		group.Wait()
 		if found := <-waiting; found.err == nil {
 			granted++
 			w.release(found.lease)

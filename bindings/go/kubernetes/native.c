@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See native.h. No state. */
+#include "native.h"
+
+#include "_cgo_export.h"
+
+static void log_line(void *data, enum hami_log_level level, const char *line)
+{
+    kubernetesGoLog((uintptr_t)data, (int)level, (char *)line);
+}
+
+int nodelock_go_kubernetes_new(struct hami_kubernetes_config *config, uintptr_t client,
+                               hami_kubernetes **ret, struct hami_error *reterr)
+{
+    config->log = client != 0 ? log_line : NULL;
+    config->log_data = (void *)client;
+    return hami_kubernetes_new(config, ret, reterr);
+}
+
+static void done(void *data, int code, const struct hami_error *error)
+{
+    kubernetesGoDone((uintptr_t)data, code, (struct hami_error *)error);
+}
+
+int nodelock_go_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease,
+                                uint64_t deadline_ns, uintptr_t question)
+{
+    return hami_kubernetes_bind_start(client, lease, deadline_ns, done, (void *)question);
+}
+
+static void pod_read(void *data, int code, const struct hami_kubernetes_pod *pod, const char *text)
+{
+    kubernetesGoPod((uintptr_t)data, code, (struct hami_kubernetes_pod *)pod, (char *)text);
+}
+
+int nodelock_go_kubernetes_read_pod(hami_kubernetes *client, const char *namespace_name,
+                                    const char *name, uint64_t deadline_ns, uintptr_t question)
+{
+    return hami_kubernetes_read_pod_start(client, namespace_name, name, deadline_ns, pod_read,
+                                          (void *)question);
+}
+
+static void answered(void *data, const struct hami_kubernetes_answer *answer)
+{
+    kubernetesGoAnswer((uintptr_t)data, (struct hami_kubernetes_answer *)answer);
+}
+
+int nodelock_go_kubernetes_request(hami_kubernetes *client,
+                                   const struct hami_kubernetes_request *request,
+                                   uintptr_t question)
+{
+    return hami_kubernetes_request_start(client, request, answered, (void *)question);
+}
