@@ -159,10 +159,45 @@ def python(place):
               place.environment, "" if mypy else "there is no mypy here")])
 
 
+GO_MINIMUM = (1, 25)
+
+
+def go_command():
+    """A Go that is new enough."""
+    found = need("go")
+    words = subprocess.run([found, "env", "GOVERSION"], text=True, stdout=subprocess.PIPE,
+                           check=True, cwd="/").stdout.strip().removeprefix("go").split(".")
+    if tuple(int(word) for word in words[:2] if word.isdigit()) < GO_MINIMUM:
+        raise Missing("Go is older than {}.{} here".format(*GO_MINIMUM))
+    return found
+
+
+def go(place):
+    """Shared by pkg-config; the tag links our archives in instead."""
+    command = go_command()
+    settings = {**place.environment, "GOFLAGS": "-buildvcs=false", "GOPROXY": "off",
+                "GOTOOLCHAIN": "local", "CGO_ENABLED": "1"}
+    folder = place.source / "tests/consumers/go"
+    binding = place.source / "bindings/go"
+    program, static = place.work / "consumer", place.work / "static"
+    run(place, [command, "build", "-o", program, "."], cwd=folder, env=settings)
+    run(place, [command, "build", "-tags", "hami_static", "-o", static, "."], cwd=folder,
+        env=settings)
+    linked = run(place, ["readelf", "-d", static])
+    if "haminodelock" in linked:
+        raise Failed(f"the static consumer needs the shared library:\n{linked}")
+    return Program([program], settings, [
+        Check("go vet finds nothing in the package", [command, "-C", binding, "vet", "./..."],
+              settings),
+        Check("the package's own tests and examples pass under the race detector",
+              [command, "-C", binding, "test", "-race", "-count=1", "./..."], settings)])
+
+
 BUILDS = {
     "c-shared": c_shared,
     "c-static": c_static,
     "cpp11": lambda place: cpp(place, "c++11"),
     "cpp20": lambda place: cpp(place, "c++20"),
     "python": python,
+    "go": go,
 }
