@@ -22,6 +22,7 @@
 #include <event2/event.h>
 
 #include "agent.h"
+#include "gateway/gateway.h"
 #include "log.h"
 #include "mailbox.h"
 #include "notify.h"
@@ -50,9 +51,40 @@ struct node {
     struct books *books;   /* NULL = not read */
     struct checks *checks; /* NULL without books */
     struct agent *agent;
+    struct gateway *gateway; /* NULL = none */
     struct presence *presence;
     bool is_stopping;
 };
+
+/* ---- the gateway, where it was asked for
+ * --------------------------------------------------------- */
+
+static bool open_gateway(struct node *node, char *error, size_t error_size)
+{
+    static const struct hami_handshake_vendor nvidia = {
+        "nvidia.com/gpu", "hami.io/vgpu-devices-to-allocate"};
+    const struct node_options *options = &node->options;
+    struct gateway_config config = {
+        .base = node->base,
+        .mailbox = node->mailbox,
+        .handshake = node->handshake,
+        .events = &node->events,
+        .books = node->books,
+        .checks = node->checks,
+        .needs_books = options->needs_pod_resources,
+        .front = options->gateway,
+        .kubelet = options->kubelet_plugins,
+        .vendors = options->vendor_count > 0 ? options->vendors : &nvidia,
+        .vendor_count = options->vendor_count > 0 ? options->vendor_count : 1,
+        .timeout_ms = options->allocate_timeout_ms,
+        .vendor_timeout_ms = options->vendor_timeout_ms,
+    };
+
+    if (options->gateway != NULL) {
+        node->gateway = gateway_new(&config, error, error_size);
+    }
+    return options->gateway == NULL || node->gateway != NULL;
+}
 
 /* ---- stopping
  * ---------------------------------------------------------------------------------- */
@@ -61,7 +93,8 @@ struct node {
 static void look_whether_done(evutil_socket_t fd, short what, void *data)
 {
     struct node *node = data;
-    bool is_idle = agent_is_idle(node->agent);
+    bool is_idle = agent_is_idle(node->agent) &&
+                   (node->gateway == NULL || gateway_is_idle(node->gateway));
 
     (void)fd;
     (void)what;
@@ -90,6 +123,9 @@ static void told_to_stop(evutil_socket_t number, short what, void *data)
     hamid_log_info(0, "Stopping", "signal", number == SIGTERM ? "SIGTERM" : "SIGINT",
                    NULL);
     agent_stop(node->agent);
+    if (node->gateway != NULL) {
+        gateway_stop(node->gateway);
+    }
     presence_stop(node->presence);
     node->stop_until_ns = hami_kubernetes_in_ms(STOP_MS);
     (void)event_add(node->stop_timer, &often);
@@ -100,6 +136,7 @@ static void told_to_stop(evutil_socket_t number, short what, void *data)
 static void drain(struct node *node)
 {
     while (agent_pending(node->agent) > 0 || presence_is_pending(node->presence) ||
+           (node->gateway != NULL && gateway_pending(node->gateway) > 0) ||
            node->is_recovering) {
         if (event_base_loop(node->base, EVLOOP_ONCE) != 0) {
             return;
@@ -228,6 +265,8 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
         .books = node->books,
         .checks = node->checks,
         .needs_books = node->options.needs_pod_resources,
+        .more_metrics = node->gateway != NULL ? gateway_metrics : NULL,
+        .more_data = node->gateway,
     };
 
     node->agent = agent_new(&config, error, error_size);
@@ -265,7 +304,7 @@ static bool start(struct node *node, char *error, size_t error_size)
         (void)snprintf(error, error_size, "out of memory");
         return false;
     }
-    return open_agent(node, error, error_size);
+    return open_gateway(node, error, error_size) && open_agent(node, error, error_size);
 }
 
 static void stop(struct node *node)
@@ -273,12 +312,16 @@ static void stop(struct node *node)
     if (node->agent != NULL) {
         agent_close(node->agent);
     }
+    if (node->gateway != NULL) {
+        gateway_close(node->gateway);
+    }
     if (node->presence != NULL) {
         drain(node);
         presence_remove(node->presence, REMOVE_MS);
     }
     presence_free(node->presence);
     agent_free(node->agent);
+    node->gateway = gateway_free(node->gateway);
     checks_free(node->checks);
     books_free(node->books);
     hami_handshake_free(node->handshake);

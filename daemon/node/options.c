@@ -12,10 +12,12 @@
 
 #include "log.h"
 
-#define FLAGS_MAX 20
+#define FLAGS_MAX 24
 
 /* As daemon/kubelet has it, which is not there in every build. */
 #define HAMID_NODE_POD_RESOURCES "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+#define HAMID_NODE_KUBELET_PLUGINS "/var/lib/kubelet/device-plugins"
 
 static const char default_pod_resources[] = HAMID_NODE_POD_RESOURCES;
 
@@ -84,6 +86,27 @@ static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
          "Default " HAMID_NODE_POD_RESOURCES
          ", and to go on without where it is not there.",
          0, 0, NULL},
+#endif
+#ifdef HAMID_WITH_GATEWAY
+        {"gateway", NULL, HAMID_FLAG_TEXT, &o->gateway, "FOLDER",
+         "Stand between the kubelet and device plugins that know nothing of this agent: "
+         "a "
+         "socket "
+         "kubelet.sock in FOLDER takes them as the kubelet would. Mount FOLDER into the "
+         "plugin's "
+         "container as /var/lib/kubelet/device-plugins. Only resources with a --vendor "
+         "are "
+         "taken.",
+         0, 0, NULL},
+        {"kubelet-plugins", NULL, HAMID_FLAG_TEXT, &o->kubelet_plugins, "FOLDER",
+         "The kubelet's own folder of device plugins. "
+         "Default " HAMID_NODE_KUBELET_PLUGINS ".",
+         0, 0, NULL},
+        {"vendor-timeout", NULL, HAMID_FLAG_DURATION, &o->vendor_timeout_ms, "TIME",
+         "How long a device plugin behind the gateway may take for its own part of a "
+         "call. "
+         "Default 10s.",
+         50, 600000, NULL},
 #endif
         {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
          "The lock's annotation key; the same as on the scheduler's side. "
@@ -174,6 +197,8 @@ enum hamid_flags_result node_options_read(int argc, char *const *argv,
     ret->socket = "/run/hamid/agent.sock";
     ret->key = HAMI_NODELOCK_KEY;
     ret->pod_resources = default_pod_resources;
+    ret->kubelet_plugins = HAMID_NODE_KUBELET_PLUGINS;
+    ret->vendor_timeout_ms = 10000;
     ret->allocate_timeout_ms = 2000;
     ret->allocation_lifetime_ms = 60000;
     ret->verbosity = 2;

@@ -21,8 +21,11 @@ struct node_options {
     const char *key;
     bool insecure;
     bool require_fence;
-    const char *pod_resources; /* "" = the kubelet's books are not read */
-    bool needs_pod_resources;  /* the path was given */
+    const char *pod_resources;   /* "" = the kubelet's books are not read */
+    bool needs_pod_resources;    /* the path was given */
+    const char *gateway;         /* folder of vendors' plugins; NULL = no gateway */
+    const char *kubelet_plugins; /* the kubelet's own */
+    uint64_t vendor_timeout_ms;
     uint64_t allocate_timeout_ms;
     uint64_t allocation_lifetime_ms;
     uint64_t verbosity;
