@@ -11,8 +11,8 @@
  * what it has written already is not written again, what it forgot or did too early is
  * repaired by the library.
  *
- * Where kubelet or plugin go away before the vendor has answered, nothing is written: the
- * pod keeps devices and lock, and the kubelet asks again. Loop's thread, but for the
+ * Where the kubelet goes away before the vendor has answered, nothing is written: the pod
+ * keeps devices and lock, and the next kubelet asks again. Loop's thread, but for the
  * library's callbacks, which fill the letter and post it.
  */
 #include "gateway_internal.h"
@@ -263,7 +263,7 @@ static void whose_opened(struct hamid_letter *letter)
     }
     if (allocate->call == NULL || allocate->base.plugin == NULL) {
         end(allocate, GATEWAY_GONE, HAMID_GRPC_UNAVAILABLE, "the device plugin is gone");
-        return;
+        return; /* nobody has heard of it: nothing is written */
     }
     owner = hami_handshake_owner(allocate->job);
     (void)snprintf(allocate->pod, sizeof(allocate->pod), "%s/%s", owner->namespace_name,
@@ -317,10 +317,13 @@ static void books_read(void *data, const struct books_page *page, const char *pr
 /* ---- coming and going
  * --------------------------------------------------------------------------- */
 
-/* Kubelet or plugin is gone. What the vendor has not answered is given up; what is with
- * the library ends there. */
-static void give_up(struct allocate *allocate)
+/* The kubelet is gone, and asks again when it is back: what the vendor has not answered
+ * is given up, and nothing is written. What is with the library ends there. */
+static void allocate_gone(void *data)
 {
+    struct allocate *allocate = data;
+
+    allocate->call = NULL;
     if (allocate->reading != NULL) {
         books_read_cancel(allocate->reading);
     } else if (allocate->vendor != NULL) {
@@ -328,20 +331,25 @@ static void give_up(struct allocate *allocate)
     } else {
         return;
     }
-    end(allocate, GATEWAY_GONE, HAMID_GRPC_UNAVAILABLE, "the device plugin is gone");
+    end(allocate, GATEWAY_GONE, HAMID_GRPC_UNAVAILABLE, "");
 }
 
-static void allocate_gone(void *data)
-{
-    struct allocate *allocate = data;
-
-    allocate->call = NULL;
-    give_up(allocate);
-}
-
+/* The plugin is gone: for the kubelet, which fails the pod, that is a failure like any
+ * other. */
 static void allocate_cut(struct gateway_call *base)
 {
-    give_up((struct allocate *)base);
+    struct allocate *allocate = (struct allocate *)base;
+
+    if (allocate->reading != NULL) {
+        books_read_cancel(allocate->reading);
+        end(allocate, GATEWAY_GONE, HAMID_GRPC_UNAVAILABLE, "the device plugin is gone");
+    } else if (allocate->vendor != NULL) {
+        const struct hamid_grpc_status status = {HAMID_GRPC_UNAVAILABLE,
+                                                 "the device plugin is gone", false};
+
+        hamid_grpc_request_cancel(allocate->vendor);
+        vendor_ended(allocate, &status);
+    }
 }
 
 /* False where the request makes no sense. */
