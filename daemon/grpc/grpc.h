@@ -39,12 +39,13 @@ enum hamid_grpc_code {
     HAMID_GRPC_UNAUTHENTICATED = 16
 };
 
-#define HAMID_GRPC_MESSAGE_MAX (16u << 20) /* default limit of one message, either way   \
-                                            */
-#define HAMID_GRPC_TEXT_MAX 1024           /* bytes of a status text that are kept */
-#define HAMID_GRPC_PATH_MAX 256            /* "/package.Service/Method" */
-#define HAMID_GRPC_HEADERS_MAX 64          /* fields of one header block */
-#define HAMID_GRPC_HEADER_BYTES_MAX 16384  /* of one header block, names and values */
+#define HAMID_GRPC_MESSAGE_MAX                                                           \
+    (16u << 20)                           /* default limit of one message, either way    \
+                                           */
+#define HAMID_GRPC_TEXT_MAX 1024          /* bytes of a status text that are kept */
+#define HAMID_GRPC_PATH_MAX 256           /* "/package.Service/Method" */
+#define HAMID_GRPC_HEADERS_MAX 64         /* fields of one header block */
+#define HAMID_GRPC_HEADER_BYTES_MAX 16384 /* of one header block, names and values */
 
 /* The code's name as gRPC writes it ("UNAVAILABLE"); "UNKNOWN" for other numbers. */
 const char *hamid_grpc_code_name(int code);

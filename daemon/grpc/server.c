@@ -69,16 +69,11 @@ static bool is_welcome(struct hamid_grpc_server *server, int fd,
            server->config.accept(server->config.data, ret);
 }
 
-static void accepted(struct evconnlistener *listener, evutil_socket_t fd,
-                     struct sockaddr *address, int length, void *data)
+void hamid_grpc_internal_server_take(struct hamid_grpc_server *server, int fd)
 {
-    struct hamid_grpc_server *server = data;
     struct hamid_grpc_peer peer;
     struct server_connection *one = NULL;
 
-    (void)listener;
-    (void)address;
-    (void)length;
     if (is_welcome(server, fd, &peer)) {
         one = calloc(1, sizeof(*one));
     }
@@ -105,6 +100,15 @@ static void accepted(struct evconnlistener *listener, evutil_socket_t fd,
     }
     LIST_INSERT_HEAD(&server->connections, one, siblings);
     server->connection_count++;
+}
+
+static void accepted(struct evconnlistener *listener, evutil_socket_t fd,
+                     struct sockaddr *address, int length, void *data)
+{
+    (void)listener;
+    (void)address;
+    (void)length;
+    hamid_grpc_internal_server_take(data, fd);
 }
 
 /* Without file descriptors accepting would fail again at once, and for ever. */

@@ -41,6 +41,9 @@ struct hamid_grpc_server {
     bool is_stopped, is_freed;
 };
 
+/* A socket that has connected; it is closed where it is not welcome. */
+void hamid_grpc_internal_server_take(struct hamid_grpc_server *server, int fd);
+
 /* A request begins; NULL without memory. */
 struct hamid_grpc_stream *hamid_grpc_internal_call_new(struct server_connection *from);
 

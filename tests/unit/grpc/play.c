@@ -9,6 +9,8 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -44,9 +46,32 @@ int world_play_server(struct world *world)
     return fd;
 }
 
+/* Reads exactly so many bytes; false: closed before. */
+static bool read_all(struct world *world, int fd, unsigned char *buffer, size_t length)
+{
+    uint64_t until = now_ms() + PATIENCE_MS;
+    size_t used = 0;
+
+    while (used < length) {
+        ssize_t taken = recv(fd, buffer + used, length - used, 0);
+
+        if (taken == 0 || (taken < 0 && errno != EAGAIN)) {
+            return false;
+        }
+        if (taken > 0) {
+            used += (size_t)taken;
+        } else {
+            ck_assert_msg(now_ms() < until, "nothing came in time");
+            world_turn(world, TURN_MS);
+        }
+    }
+    return true;
+}
+
 int world_play_accept(struct world *world, int listener)
 {
     uint64_t until = now_ms() + PATIENCE_MS;
+    unsigned char preface[24];
     int fd = -1;
 
     while (fd < 0 && now_ms() < until) {
@@ -54,6 +79,8 @@ int world_play_accept(struct world *world, int listener)
         fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     }
     ck_assert_int_ge(fd, 0);
+    ck_assert(read_all(world, fd, preface, sizeof(preface)));
+    ck_assert_int_eq(memcmp(preface, "PRI * HTTP/2.0", 14), 0);
     return fd;
 }
 
@@ -106,26 +133,11 @@ size_t play_fields(unsigned char *block, const char *const *pairs)
     return used;
 }
 
-/* Reads exactly so many bytes; false: closed before. */
-static bool read_all(struct world *world, int fd, unsigned char *buffer, size_t length)
+void play_headers(int fd, unsigned flags, unsigned stream, const char *const *pairs)
 {
-    uint64_t until = now_ms() + PATIENCE_MS;
-    size_t used = 0;
+    unsigned char block[16384];
 
-    while (used < length) {
-        ssize_t taken = recv(fd, buffer + used, length - used, 0);
-
-        if (taken == 0 || (taken < 0 && errno != EAGAIN)) {
-            return false;
-        }
-        if (taken > 0) {
-            used += (size_t)taken;
-        } else {
-            ck_assert_msg(now_ms() < until, "nothing came in time");
-            world_turn(world, TURN_MS);
-        }
-    }
-    return true;
+    play_frame(fd, 1, flags | 4, stream, block, play_fields(block, pairs));
 }
 
 bool world_play_read(struct world *world, int fd, unsigned type, unsigned char *payload,
@@ -150,4 +162,45 @@ bool world_play_read(struct world *world, int fd, unsigned type, unsigned char *
         }
     }
     return false;
+}
+
+/* One block; true where it has the field. */
+static bool find_field(nghttp2_hd_inflater *inflater, const unsigned char *block,
+                       size_t length, const char *name, char *value, size_t size)
+{
+    bool is_there = false;
+    int flags = 0;
+
+    while ((flags & NGHTTP2_HD_INFLATE_FINAL) == 0) {
+        nghttp2_nv field;
+        ssize_t taken =
+            nghttp2_hd_inflate_hd2(inflater, &field, &flags, block, length, 1);
+
+        ck_assert_int_ge(taken, 0);
+        block += taken;
+        length -= (size_t)taken;
+        if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0 && field.namelen == strlen(name) &&
+            memcmp(field.name, name, field.namelen) == 0) {
+            snprintf(value, size, "%.*s", (int)field.valuelen, (const char *)field.value);
+            is_there = true;
+        }
+    }
+    nghttp2_hd_inflate_end_headers(inflater);
+    return is_there;
+}
+
+bool world_play_field(struct world *world, int fd, const char *name, char *value,
+                      size_t size)
+{
+    static unsigned char block[1 << 17];
+    nghttp2_hd_inflater *inflater;
+    size_t length;
+    bool is_there = false;
+
+    ck_assert_int_eq(nghttp2_hd_inflate_new(&inflater), 0);
+    while (!is_there && world_play_read(world, fd, 1, block, &length)) {
+        is_there = find_field(inflater, block, length, name, value, size);
+    }
+    nghttp2_hd_inflate_del(inflater);
+    return is_there;
 }

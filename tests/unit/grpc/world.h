@@ -79,6 +79,14 @@ void play_bytes(int fd, const void *bytes, size_t length);
 /* A header block of literals, "name\0value\0...": returns its length in `block`. */
 size_t play_fields(unsigned char *block, const char *const *pairs);
 
+/* A HEADERS frame of such a block; flags: 1 ends the stream, 4 (end of the block) is
+ * added. */
+void play_headers(int fd, unsigned flags, unsigned stream, const char *const *pairs);
+
+/* Reads header blocks until one has the field; false: closed before. */
+bool world_play_field(struct world *world, int fd, const char *name, char *value,
+                      size_t size);
+
 /* Turns the loop until the other side has closed, or a frame of that type has come;
  * false: closed before. What comes is thrown away, but for the last such frame's payload.
  */
