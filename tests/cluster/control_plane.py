@@ -40,7 +40,8 @@ def find_program(version, name):
 class ControlPlane:
     """One API server with its store and, when asked, its scheduler. A context manager."""
 
-    def __init__(self, version=DEFAULT_VERSION, folder=None, server_flags=()):
+    def __init__(self, version=DEFAULT_VERSION, folder=None, server_flags=(),
+                 audit_policy=None, separate_events=False):
         self.version = version.removeprefix("v")
         self.minor = int(self.version.split(".")[1])
         self.programs = find_programs(self.version)
@@ -50,6 +51,8 @@ class ControlPlane:
         self.group = processes.Group(self.folder)
         self.tokens = {user: secrets.token_hex(16) for user in manifests.USERS}
         self.server_flags = server_flags
+        self.audit_policy = audit_policy or manifests.AUDIT_POLICY
+        self.separate_events = separate_events
         self.port = 0
         self.store = None
         self.certificates = None
@@ -60,7 +63,13 @@ class ControlPlane:
         try:
             self.certificates = certificates.make(self.folder / "certificates")
             self._write_files()
-            self.store = self._start_store()
+            self.store = self._start_store("etcd")
+            if self.separate_events:
+                # As clusters of some size have it: a consistent list of pods then never waits
+                # for the news that the store's last revision was an event.
+                events = self._start_store("etcd-events")
+                self.server_flags = (*self.server_flags,
+                                     f"--etcd-servers-overrides=/events#{events}")
             self._start_server(self.store)
             self._write_kubeconfigs()
             self._prepare()
@@ -106,7 +115,7 @@ class ControlPlane:
         path = self.folder / "tokens.csv"
         path.touch(mode=0o600)
         path.write_text("\n".join(tokens) + "\n")
-        (self.folder / "audit-policy.json").write_text(json.dumps(manifests.AUDIT_POLICY))
+        (self.folder / "audit-policy.json").write_text(json.dumps(self.audit_policy))
 
     def with_ports(self, count, start):
         """Runs start with free ports, with others again if somebody took one meanwhile."""
@@ -118,13 +127,13 @@ class ControlPlane:
                     raise
         return None
 
-    def _start_store(self):
-        return self.with_ports(2, self._try_store)
+    def _start_store(self, name):
+        return self.with_ports(2, lambda ports: self._try_store(name, ports))
 
-    def _try_store(self, ports):
+    def _try_store(self, name, ports):
         url, peer = (f"http://127.0.0.1:{port}" for port in ports)
         data = tempfile.mkdtemp(prefix="etcd-", dir=self.folder)
-        child = self.group.start("etcd", [
+        child = self.group.start(name, [
             self.programs["etcd"], "--name=test", f"--data-dir={data}", "--unsafe-no-fsync",
             f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
@@ -140,8 +149,8 @@ class ControlPlane:
             finally:
                 connection.close()
 
-        self.probes["etcd"] = is_ready
-        self.group.wait_until("etcd", child, is_ready, 60)
+        self.probes[name] = is_ready
+        self.group.wait_until(name, child, is_ready, 60)
         return url
 
     def _start_server(self, store):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """40 pods with two containers each on a real node: who gets which devices, and how fast."""
 
+import datetime
 import json
 
 from cluster import kubelet_scene as scenes
@@ -24,7 +25,9 @@ def run(results, scene):
 def _trivial(results, scene):
     """The reference: a plugin that hands out what it is asked for, and no lock."""
     scene.start_plugin(scenes.TRIVIAL, "trivial")
-    begin = scene.create(scenes.burst_pods("trivial", scenes.TRIVIAL, PODS))
+    with scene.node.no_starts():
+        begin, _ = scene.create(scenes.burst_pods("trivial", scenes.TRIVIAL, PODS))
+        scene.wait_allocated(scenes.TRIVIAL, begin, 2 * PODS)
     pods = scene.wait("trivial", PODS)
     running = sum(one["status"].get("phase") == "Running" for one in pods)
     results.check(running == PODS, f"all {PODS} pods of a trivial plugin run", running)
@@ -37,18 +40,21 @@ def _trivial(results, scene):
 
 def _through_hamid(results, scene, trivial):
     scene.start_plugin()
-    begin = scene.create(scenes.burst_pods("burst", scenes.RESOURCE, PODS, seed=2))
+    with scene.node.no_starts():
+        begin, created = scene.create(
+            scenes.burst_pods("burst", scenes.RESOURCE, PODS, seed=2))
+        scene.wait_allocated(scenes.RESOURCE, begin, 2 * PODS)
     scene.wait("burst", PODS)
     span = makespan(scene, scenes.RESOURCE, begin)
     code, verdict = scene.judge("burst")
-    calls = node_calls(scene, "burst")
+    calls = node_calls(scene, begin)
     figures = {**{name: verdict[name] for name in (
         "pods", "containers", "right_devices", "failed_pods")},
         "makespan_seconds": round(span, 2), "trivial_makespan_seconds": round(trivial, 2),
         "node_calls_per_pod": round(calls / PODS, 2)}
     results.say("figures: " + json.dumps(figures))
     _check(results, figures, code, verdict)
-    results.check(inversions(scene, "burst") > 0,
+    results.check(created != bound(scene, created),
                   "pods were bound in another order than they were created in")
     results.check(scene.lock() is None, "no lock is left on the node", scene.lock())
     scene.delete("burst")
@@ -87,8 +93,7 @@ def _judge_bites(results, scene):
 
 def makespan(scene, resource, begin):
     """From the first POST to the last answered Allocate."""
-    answered = [line["time_ns"] / 1e9 for line in scene.plugin_lines(resource)
-                if line["event"] == "allocated" and line["time_ns"] / 1e9 >= begin]
+    answered = scene.allocated(resource, begin)
     return max(answered) - begin if answered else 0.0
 
 
@@ -98,34 +103,19 @@ def _calls(scene):
             yield json.loads(line)
 
 
-def node_calls(scene, burst_name):
-    """Calls of hamid node from the burst's first pod on, whatever their answer was."""
+def node_calls(scene, begin):
+    """Calls of hamid node since, whatever their answer was."""
     name = manifests.USERS["hamid-node"][0]
-    begin = None
-    count = 0
-    for call in _calls(scene):
-        where = call.get("objectRef") or {}
-        if (call["verb"] == "create" and where.get("resource") == "pods"
-                and not where.get("subresource")
-                and (where.get("name") or _name(call)).startswith(burst_name)):
-            begin = begin or call["stageTimestamp"]
-        count += begin is not None and call["user"]["username"] == name
-    return count
+    return sum(call["user"]["username"] == name and moment(call) >= begin
+               for call in _calls(scene))
 
 
-def inversions(scene, burst_name):
-    """Pairs of neighbours in the order of binding that were created the other way round."""
-    created, bound = [], []
-    for call in _calls(scene):
-        where = call.get("objectRef") or {}
-        if call["verb"] != "create" or where.get("resource") != "pods":
-            continue
-        name = where.get("name") or _name(call)
-        if name.startswith(burst_name) and call["responseStatus"]["code"] == 201:
-            (bound if where.get("subresource") == "binding" else created).append(name)
-    places = {name: place for place, name in enumerate(created)}
-    return sum(places[one] > places[two] for one, two in zip(bound, bound[1:]))
+def moment(call):
+    return datetime.datetime.fromisoformat(call["requestReceivedTimestamp"]).timestamp()
 
 
-def _name(call):
-    return ((call.get("requestObject") or {}).get("metadata") or {}).get("name", "")
+def bound(scene, names):
+    """These pods in the order of their bindings."""
+    return [call["objectRef"]["name"] for call in _calls(scene)
+            if call.get("objectRef", {}).get("subresource") == "binding"
+            and call["responseStatus"]["code"] == 201 and call["objectRef"]["name"] in names]

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_node, kubelet_scene,
-                     kubelet_space, processes, results)
+                     kubelet_space, manifests, processes, results)
 
 SERVER_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true")
@@ -30,7 +30,8 @@ def test(tally, asked):
     folder = asked.dir
     kubelet_space.furnish(folder)
     program = control_plane.find_program(asked.version, "kubelet")
-    with control_plane.ControlPlane(asked.version, folder, SERVER_FLAGS) as plane:
+    with control_plane.ControlPlane(asked.version, folder, SERVER_FLAGS,
+                                    manifests.NAMES_AUDIT_POLICY, separate_events=True) as plane:
         node = kubelet_node.Node(plane, program, asked.programs, asked.cgroup)
         node.start()
         tally.say("the kubelet's node is ready")

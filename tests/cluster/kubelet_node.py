@@ -3,10 +3,14 @@
 """A real node: containerd, runc and a kubelet of the version under test, with two images."""
 
 import calendar
+import contextlib
+import fcntl
 import hashlib
 import io
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import tarfile
 import time
@@ -19,18 +23,19 @@ PAUSE_IMAGE = "haminodelock.test/pause:1"
 CONTAINERD = "/run/containerd/containerd.sock"
 POD_RESOURCES = pathlib.Path("/var/lib/kubelet/pod-resources/kubelet.sock")
 CHECKPOINT = pathlib.Path("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint")
+SHIM = "containerd-shim-runc-v2"
 READY_PATIENCE = 60
 
-CONTAINERD_CONFIG = f"""version = 2
+CONTAINERD_CONFIG = """version = 2
 root = "/var/lib/containerd"
 state = "/run/containerd"
 disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
   "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs",
   "io.containerd.internal.v1.opt"]
 [grpc]
-  address = "{CONTAINERD}"
+  address = "%s"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE_IMAGE}"
+  sandbox_image = "%s"
   # Without CAP_SYS_RESOURCE no score may be lowered, and runc would fail.
   restrict_oom_score_adj = true
   disable_apparmor = true
@@ -62,7 +67,7 @@ def kubelet_config(cgroup):
         "evictionHard": {name: "0%" for name in (
             "memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available")},
         "imageGCHighThresholdPercent": 100, "nodeStatusUpdateFrequency": "2s",
-        "maxPods": 500, "makeIPTablesUtilChains": False, "resolvConf": "",
+        "eventRecordQPS": 1, "eventBurst": 1, "maxPods": 500, "makeIPTablesUtilChains": False, "resolvConf": "",
         "shutdownGracePeriod": "0s",
     }
 
@@ -102,6 +107,7 @@ class Node:
         self.kubelet = program
         self.programs = programs
         self.cgroup = cgroup
+        self.gate = plane.folder / "gate"
 
     def start(self):
         kubelet_space.make_cgroup(self.cgroup)
@@ -123,6 +129,18 @@ class Node:
 
     def kill_kubelet(self):
         self.group.kill("kubelet")
+
+    @contextlib.contextmanager
+    def no_starts(self):
+        """Holds the starts of pods meanwhile: they are admitted and get their devices, and
+        their containers start afterwards.
+
+        On a cluster the API server has processors of its own. Here all share the same few, and
+        dozens of containers that start would be measured in place of the lock.
+        """
+        with open(self.gate, "w", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def annotations(self):
         answer = self.client.request("GET", f"/api/v1/nodes/{NAME}")
@@ -162,10 +180,21 @@ class Node:
         folder.mkdir(parents=True)
         (folder / "test.conflist").write_text(json.dumps(NETWORK))
         config = self.plane.folder / "containerd.toml"
-        config.write_text(CONTAINERD_CONFIG)
-        child = self.group.start("containerd", ["containerd", f"--config={config}"])
+        config.write_text(CONTAINERD_CONFIG % (CONTAINERD, PAUSE_IMAGE))
+        child = self.group.start("containerd", ["containerd", f"--config={config}"], {
+            "PATH": f"{self._make_shim()}:{os.environ['PATH']}"})
         self.group.wait_until("containerd", child, lambda: _succeeds(
             "ctr", "--address", CONTAINERD, "version"), 30)
+
+    def _make_shim(self):
+        """A folder with a way to the runtime's shim that waits while somebody holds the gate."""
+        path = self.plane.folder / "gated" / SHIM
+        path.parent.mkdir()
+        self.gate.touch()
+        path.write_text(f"#!/bin/sh\nflock --shared {self.gate} true\n"
+                        f"exec {shutil.which(SHIM)} \"$@\"\n")
+        path.chmod(0o755)
+        return path.parent
 
     def _import_images(self):
         archive = self.plane.folder / "images.tar"

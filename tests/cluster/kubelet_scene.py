@@ -108,17 +108,30 @@ class Scene:
         return self.client.need("GET", f"{PODS}?labelSelector=burst%3D{burst_name}").body["items"]
 
     def create(self, pods):
-        """All at once, from 8 threads; answers the moment of the first POST."""
+        """All at once, from 8 threads; answers the moment of the first POST, and the pods'
+        names in the order in which the server took them."""
         local = threading.local()
 
         def create_one(one):
             local.client = getattr(local, "client", None) or self.plane.client()
-            local.client.need("POST", PODS, one)
+            made = local.client.need("POST", PODS, one).metadata
+            return int(made["resourceVersion"]), made["name"]
 
         begin = time.time()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(create_one, pods))
-        return begin
+            made = list(pool.map(create_one, pods))
+        return begin, [name for _, name in sorted(made)]
+
+    def wait_allocated(self, resource, begin, count, seconds=PATIENCE):
+        """Until the plugin has answered that many Allocates; looks at its log alone."""
+        deadline = time.monotonic() + seconds
+        while len(self.allocated(resource, begin)) < count and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def allocated(self, resource, begin):
+        """Moments of the Allocates answered since."""
+        return [line["time_ns"] / 1e9 for line in self.plugin_lines(resource)
+                if line["event"] == "allocated" and line["time_ns"] / 1e9 >= begin]
 
     def wait(self, burst_name, count, phases=("Running", "Failed", "Succeeded"),
              seconds=PATIENCE):
@@ -136,7 +149,7 @@ class Scene:
                 if child.poll() is not None:
                     raise processes.Failed(f"{name} ended with code {child.returncode}:\n"
                                            + self.group.last_words(name))
-            time.sleep(0.1)
+            time.sleep(0.2)
 
     def delete(self, burst_name, seconds=PATIENCE):
         """Until the kubelet has ended them all."""

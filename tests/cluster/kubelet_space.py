@@ -65,7 +65,7 @@ def _write_network():
 
 
 def make_cgroup(name):
-    """The kubelet's cgroup, in each hierarchy that there is."""
+    """The cgroup of the kubelet's pods, in each hierarchy that there is."""
     if (CGROUPS / "cgroup.controllers").exists():
         wanted = (CGROUPS / "cgroup.controllers").read_text().split()
         for controller in wanted:
