@@ -346,6 +346,52 @@ START_TEST(a_second_vendor_keeps_the_lock_until_its_own_devices_are_handed_out_c
 }
 END_TEST
 
+START_TEST(case_4_09_a_surplus_entry_with_devices_is_an_error)
+{
+    const unsigned one[] = {1, 0};
+
+    pod("p", one, "GPU-a,NVIDIA,1,0:;GPU-b,NVIDIA,1,0:;");
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_int_eq(answer.code, HAMID_GRPC_INVALID_ARGUMENT);
+    expect_untouched("p", "GPU-a,NVIDIA,1,0:;GPU-b,NVIDIA,1,0:;");
+}
+END_TEST
+
+START_TEST(case_4_14_without_a_lock_the_candidate_with_the_right_count_is_served)
+{
+    const unsigned one[] = {1, 0}, two[] = {2, 0};
+
+    world_pod(&all.world, "p", one, "GPU-a,NVIDIA,1,0:;");
+    world_pod(&all.world, "q", two, "GPU-b,NVIDIA,1,0:GPU-c,NVIDIA,1,0:;");
+    kubelet_allocate(&all.kubelet, "GPU-a-0 GPU-a-1", &answer);
+    ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
+    expect_word(answer.environment[0], "VISIBLE=GPU-b,GPU-c ");
+    world_expect_pod(&all.world, "q", HAMI_HANDSHAKE_PHASE_KEY, "success");
+    expect_untouched("p", "GPU-a,NVIDIA,1,0:;");
+    kubelet_allocate(&all.kubelet, "GPU-a-0 GPU-a-1 GPU-a-2", &answer);
+    ck_assert_int_ne(answer.code, HAMID_GRPC_OK);
+    expect_untouched("p", "GPU-a,NVIDIA,1,0:;");
+}
+END_TEST
+
+START_TEST(case_4_29_a_bare_time_yields_no_owner_only_the_one_candidate_is_served)
+{
+    const unsigned one[] = {1, 0};
+
+    world_pair(&all.world, WORLD_TIME, NULL);
+    world_pod(&all.world, "p", one, "GPU-a,NVIDIA,1,0:;");
+    world_pod(&all.world, "q", one, "GPU-b,NVIDIA,1,0:;");
+    kubelet_allocate(&all.kubelet, "GPU-c-0", &answer);
+    ck_assert_int_eq(answer.code, HAMID_GRPC_FAILED_PRECONDITION);
+    expect_untouched("p", "GPU-a,NVIDIA,1,0:;");
+    expect_untouched("q", "GPU-b,NVIDIA,1,0:;");
+    ck_assert_int_eq(kubesim_set_phase(all.world.sim, "ns", "q", "Running"), 200);
+    kubelet_allocate(&all.kubelet, "GPU-c-0", &answer);
+    ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
+    expect_word(answer.environment[0], "VISIBLE=GPU-a ");
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("device-plugin-allocate");
@@ -379,6 +425,11 @@ int main(int argc, char **argv)
     tcase_add_test(tests, case_4_28_a_lock_that_a_crash_left_is_freed_at_the_next_start);
     tcase_add_test(tests,
                    case_4_27_a_lock_that_names_a_pod_that_is_gone_refuses_the_others);
+    tcase_add_test(tests, case_4_09_a_surplus_entry_with_devices_is_an_error);
+    tcase_add_test(tests,
+                   case_4_14_without_a_lock_the_candidate_with_the_right_count_is_served);
+    tcase_add_test(
+        tests, case_4_29_a_bare_time_yields_no_owner_only_the_one_candidate_is_served);
     tcase_add_test(tests, an_unhealthy_device_is_not_handed_out);
     tcase_add_test(
         tests,

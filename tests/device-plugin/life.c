@@ -300,6 +300,52 @@ START_TEST(a_wrong_command_line_or_file_ends_it_with_code_two)
 }
 END_TEST
 
+START_TEST(case_4_03_where_a_fence_is_required_a_pod_that_names_itself_is_not_served)
+{
+    const char *flags[] = {"--require-fence", NULL};
+    const unsigned one[] = {1, 0};
+
+    plugin_world_start_with(&all, flags, NULL);
+    world_pod(&all.world, "p", one, "GPU-a,NVIDIA,1,0:;");
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_int_eq(answer.code, HAMID_GRPC_FAILED_PRECONDITION);
+    world_pair(&all.world, WORLD_TIME ",ns,p", NULL); /* HAMi's own lock: no fence */
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_int_eq(answer.code, HAMID_GRPC_FAILED_PRECONDITION);
+    world_expect_pod(&all.world, "p", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
+    world_lock(&all.world, "p");
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
+    plugin_world_stop(&all);
+}
+END_TEST
+
+START_TEST(case_1_33_the_lock_is_read_and_freed_under_the_key_that_was_given)
+{
+    static const char key[] = "example.com/our.lock";
+    const char *flags[] = {"--key", key, NULL};
+    const unsigned one[] = {1, 0};
+
+    plugin_world_start_with(&all, flags, NULL);
+    world_pod(&all.world, "p", one, "GPU-a,NVIDIA,1,0:;");
+    ck_assert_int_eq(kubesim_set_annotation(all.world.sim, "nodes", NULL, "n1", key,
+                                            WORLD_TIME ",ns,another"),
+                     200);
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_int_eq(answer.code, HAMID_GRPC_FAILED_PRECONDITION);
+    ck_assert_int_eq(kubesim_set_annotation(all.world.sim, "nodes", NULL, "n1", key,
+                                            WORLD_TIME ",ns,p"),
+                     200);
+    world_pair(&all.world, WORLD_TIME ",ns,another",
+               NULL); /* the usual key says nothing */
+    kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
+    ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
+    world_wait_node(&all.world, key, NULL);
+    world_expect_node(&all.world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,another");
+    plugin_world_stop(&all);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("device-plugin-life");
@@ -323,6 +369,10 @@ int main(int argc, char **argv)
     tcase_add_test(tests, the_preferred_ids_are_of_different_devices_that_are_near);
     tcase_add_test(tests, before_a_start_the_device_must_be_ours_and_healthy);
     tcase_add_test(tests, without_the_handshake_the_ids_say_which_devices);
+    tcase_add_test(
+        tests, case_4_03_where_a_fence_is_required_a_pod_that_names_itself_is_not_served);
+    tcase_add_test(tests,
+                   case_1_33_the_lock_is_read_and_freed_under_the_key_that_was_given);
     tcase_add_test(tests, five_thousand_devices_are_listed);
     tcase_add_test(tests, a_wrong_command_line_or_file_ends_it_with_code_two);
     suite_add_tcase(suite, tests);
