@@ -193,6 +193,38 @@ def go(place):
               [command, "-C", binding, "test", "-race", "-count=1", "./..."], settings)])
 
 
+def rust(place):
+    """Copies of the crates, so that nothing is written into the source; no other crate is used."""
+    cargo = need("cargo")
+    for folder in ("bindings/rust", "tests/consumers/rust"):
+        shutil.copytree(place.source / folder, place.work / folder,
+                        ignore=shutil.ignore_patterns("target"))
+    target = place.work / "target"
+    settings = {**place.environment, "CARGO_TARGET_DIR": str(target),
+                "HAMI_LAYOUT": str(layout(place))}
+    crates = place.work / "bindings/rust/Cargo.toml"
+    offline = ["--offline", "--locked", "--quiet"]
+
+    def build(*words):
+        run(place, [cargo, "build", *offline, "--manifest-path",
+                    place.work / "tests/consumers/rust/Cargo.toml", *words],
+            env={**settings, "RUSTFLAGS": "-D warnings"})
+
+    build("--features", "haminodelock/static", "--target-dir", place.work / "static")
+    linked = run(place, ["readelf", "-d", place.work / "static/debug/consumer"])
+    if "haminodelock" in linked:
+        raise Failed(f"the static consumer needs the shared library:\n{linked}")
+    build()
+    return Program([target / "debug/consumer"], settings, [
+        Check("the crates pass their own tests",
+              [cargo, "test", *offline, "--manifest-path", crates, "--", "--include-ignored"],
+              settings),
+        Check("the crate builds and passes without Kubernetes",
+              [cargo, "test", *offline, "--manifest-path", crates, "--no-default-features",
+               "--lib", "--package", "haminodelock", "--target-dir", place.work / "core"],
+              settings)])
+
+
 BUILDS = {
     "c-shared": c_shared,
     "c-static": c_static,
@@ -200,4 +232,5 @@ BUILDS = {
     "cpp20": lambda place: cpp(place, "c++20"),
     "python": python,
     "go": go,
+    "rust": rust,
 }

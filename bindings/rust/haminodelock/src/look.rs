@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+// SPDX-License-Identifier: Apache-2.0
+//! Looks into a manager.
+
+use std::ffi::{c_int, CString};
+
+use haminodelock_sys as sys;
+
+use crate::error::{check, Result};
+use crate::pod::Pod;
+use crate::texts::{pointer, read};
+
+macro_rules! stats {
+    ($($(#[$comment:meta])* $member:ident: $kind:ty,)*) => {
+        /// Totals of a manager, and three gauges: waiters, leases, nodes.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[$comment])* pub $member: $kind,)*
+        }
+
+        impl Stats {
+            pub(crate) fn of(lock: *const sys::hami_nodelock) -> Result<Self> {
+                let mut native = sys::hami_nodelock_stats {
+                    size: std::mem::size_of::<sys::hami_nodelock_stats>(),
+                    $($member: 0,)*
+                };
+                check(unsafe { sys::hami_nodelock_stats(lock, &mut native) })?;
+                Ok(Stats { $($member: native.$member,)* })
+            }
+        }
+    };
+}
+
+stats! {
+    /// Leases given, shares included.
+    grants: u64,
+    timeouts: u64,
+    cancels: u64,
+    /// Acquires that ended otherwise.
+    refusals: u64,
+    handoffs: u64,
+    /// Records removed, or handed over to the next waiter.
+    releases: u64,
+    hand_overs: u64,
+    /// Locks taken from an owner on proof or age.
+    takeovers: u64,
+    revocations: u64,
+    /// Held leases that vanished from the store.
+    lost: u64,
+    in_doubt: u64,
+    /// Takes that nobody wanted any more.
+    undone: u64,
+    /// Expired owners that still wait for Allocate.
+    alarms: u64,
+    /// Of the transport.
+    calls: u64,
+    waiters: u32,
+    leases: u32,
+    nodes: u32,
+}
+
+/// The state of one lock of a node, as this manager sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlotState {
+    /// The store was not read yet.
+    Unknown,
+    Free,
+    /// Our write is in flight or in doubt.
+    Acquiring,
+    Held,
+    /// Ours, waiting for the node side.
+    HandedOff,
+    Releasing,
+    /// Another writer's value.
+    Foreign,
+}
+
+impl SlotState {
+    fn from_c(state: c_int) -> Self {
+        match state {
+            1 => SlotState::Free,
+            2 => SlotState::Acquiring,
+            3 => SlotState::Held,
+            4 => SlotState::HandedOff,
+            5 => SlotState::Releasing,
+            6 => SlotState::Foreign,
+            _ => SlotState::Unknown,
+        }
+    }
+}
+
+/// One lock of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotView {
+    pub key: String,
+    pub state: SlotState,
+    pub value: Option<String>,
+    /// Whom it is for, where that is known.
+    pub pod: Option<Pod>,
+    pub holder: Option<String>,
+    pub fence: u64,
+    /// It stands past its age while its owner still waits for Allocate.
+    pub alarm: bool,
+    /// Why it is not free, or what would free it.
+    pub reason: String,
+}
+
+/// One waiter; position 0 is served next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaiterView {
+    pub pod: Pod,
+    pub position: u32,
+    pub priority: i32,
+}
+
+/// A node, its locks and who waits for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeView {
+    pub node: String,
+    pub slots: Vec<SlotView>,
+    pub waiters: Vec<WaiterView>,
+}
+
+/// # Safety
+/// `first` points to `count` structs, or count is 0.
+unsafe fn all<'a, T>(first: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        &[]
+    } else {
+        std::slice::from_raw_parts(first, count)
+    }
+}
+
+unsafe extern "C" fn visit(data: sys::Data, view: *const sys::hami_node_view) -> c_int {
+    let (views, view) = (&mut *data.cast::<Vec<NodeView>>(), &*view);
+    let slots = all(view.slots, view.slot_count).iter().map(|slot| SlotView {
+        key: read(slot.key).unwrap_or_default(),
+        state: SlotState::from_c(slot.state),
+        value: read(slot.value),
+        pod: (!slot.owner.name.is_null()).then(|| Pod::from_c(&slot.owner)),
+        holder: read(slot.holder),
+        fence: slot.fence,
+        alarm: slot.alarm,
+        reason: read(slot.reason).unwrap_or_default(),
+    });
+    let waiters = all(view.waiters, view.waiter_count).iter().map(|one| WaiterView {
+        pod: Pod::from_c(&one.owner),
+        position: one.position,
+        priority: one.priority,
+    });
+    views.push(NodeView {
+        node: read(view.node).unwrap_or_default(),
+        slots: slots.collect(),
+        waiters: waiters.collect(),
+    });
+    0
+}
+
+impl NodeView {
+    pub(crate) fn of(lock: *mut sys::hami_nodelock, node: &Option<CString>) -> Result<Vec<Self>> {
+        let mut views: Vec<NodeView> = Vec::new();
+        let data: sys::Data = std::ptr::addr_of_mut!(views).cast();
+        check(unsafe { sys::hami_nodelock_snapshot(lock, pointer(node), visit, data) })?;
+        Ok(views)
+    }
+}
