@@ -80,6 +80,8 @@ struct hami_internal_http_transfer {
     bool is_exchanging; /* on that connection still */
     bool is_refused;    /* the server said that it did not process the last send */
     bool is_resend_stopped; /* libcurl wanted to write it once more, which was stopped */
+    bool is_reopen_stopped; /* likewise, over a new connection of its own */
+    bool is_behind_scout;   /* not sent: another one was connecting */
     bool is_too_large;
     bool is_out_of_memory;
     long connections; /* of those that it opened: counted already */
@@ -123,7 +125,7 @@ struct hami_internal_http_request {
     bool is_counted;        /* in stats.requests */
     bool is_doubtful;       /* an earlier try may have been carried out */
     bool maybe_resent;
-    unsigned unprocessed_count; /* sends that the server left out */
+    unsigned unprocessed_count; /* sends that the server left out, and lost reads */
     bool was_unauthorized;      /* the one retry after 401 is used up */
     struct hami_internal_http_transfer *transfer;
     char texts[];
@@ -177,6 +179,9 @@ struct hami_kubernetes {
     struct hami_internal_http_transfers free_transfers;
     uint32_t in_flight_count; /* requests only */
     uint32_t free_count;
+    bool speaks_http2;                               /* as the last answer told */
+    const struct hami_internal_http_transfer *scout; /* the last request to connect, until
+                                                        it ends; NULL = none */
     struct hami_internal_http_credentials *credentials; /* NULL = no token */
     uint64_t token_looked_ns;
     struct {
@@ -234,7 +239,9 @@ void hami_internal_http_request_done(hami_kubernetes *client,
 /* Ended from here: HAMI_E_CANCELED or HAMI_E_CLOSED. */
 void hami_internal_http_request_end(hami_kubernetes *client,
                                     struct hami_internal_http_request *request, int code);
-/* Hands waiting requests to libcurl as long as there is a place. */
+/* True if the oldest waiting request may be handed to libcurl now. */
+bool hami_internal_http_request_may_go(const hami_kubernetes *client);
+/* Hands waiting requests to libcurl as long as they may go. */
 void hami_internal_http_request_pump(hami_kubernetes *client);
 
 void hami_internal_http_stream_enter(hami_kubernetes *client,
@@ -291,6 +298,11 @@ void hami_internal_http_transfer_destroy(struct hami_internal_http_transfer *tra
 int hami_internal_http_delivery_before_send(void *data, char *remote_address,
                                             char *local_address, int remote_port,
                                             int local_port);
+/* libcurl's CURLOPT_OPENSOCKETFUNCTION. data: the transfer. */
+curl_socket_t hami_internal_http_delivery_open_socket(void *data, curlsocktype purpose,
+                                                      struct curl_sockaddr *address);
+/* True if other requests are to wait for the connection that one is making. */
+bool hami_internal_http_delivery_is_scouting(const hami_kubernetes *client);
 /* libcurl's CURLOPT_DEBUGFUNCTION. */
 int hami_internal_http_delivery_debug(CURL *easy, curl_infotype type, char *bytes,
                                       size_t length, void *data);

@@ -12,11 +12,19 @@
  * connection at that moment. Both are found in libcurl's debug text alone. Where the text
  * is another one, or says nothing, the outcome is in doubt, which is safe.
  *
+ * When a connection that carried many requests is lost, libcurl (7.88 was seen to) opens
+ * one for each of them, those that had not gone out included: it knows of the host that
+ * one is enough, but not of one that is being made that it will be such a one. So over
+ * HTTP/2 one request, the scout, connects ahead of the others, which are put back and
+ * follow over its connection; and a request that was sent opens none: what may be sent
+ * again is sent as if it were new (http_request.c).
+ *
  * Connections are known by their local port; a new connection forgets what was said about
  * the one that had its port before. No lock: everything here runs on the client's thread.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "http_client.h"
 
@@ -146,4 +154,38 @@ int hami_internal_http_delivery_before_send(void *data, char *remote_address,
     transfer->is_exchanging = true;
     transfer->is_refused = false;
     return CURL_PREREQFUNC_OK;
+}
+
+/* ---- before a connection -------------------------------------------------------- */
+
+bool hami_internal_http_delivery_is_scouting(const hami_kubernetes *client)
+{
+    return client->speaks_http2 && client->scout != NULL && client->scout->sends == 0;
+}
+
+static curl_socket_t new_socket(const struct curl_sockaddr *address)
+{
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+curl_socket_t hami_internal_http_delivery_open_socket(void *data, curlsocktype purpose,
+                                                      struct curl_sockaddr *address)
+{
+    struct hami_internal_http_transfer *transfer = data;
+    hami_kubernetes *client = transfer->client;
+
+    (void)purpose;
+    if (transfer->job->kind != HAMI_INTERNAL_HTTP_REQUEST) {
+        return new_socket(address);
+    }
+    if (transfer->sends > 0) {
+        transfer->is_reopen_stopped = true;
+        return CURL_SOCKET_BAD;
+    }
+    if (hami_internal_http_delivery_is_scouting(client) && client->scout != transfer) {
+        transfer->is_behind_scout = true;
+        return CURL_SOCKET_BAD;
+    }
+    client->scout = transfer;
+    return new_socket(address);
 }

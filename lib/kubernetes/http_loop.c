@@ -166,8 +166,8 @@ static bool may_sleep(hami_kubernetes *client, bool *ret_closing)
         client->is_woken = false;
     }
     pthread_mutex_unlock(&client->mutex);
-    return idle && (TAILQ_EMPTY(&client->waiting) ||
-                    client->in_flight_count >= client->in_flight_max);
+    return idle &&
+           (TAILQ_EMPTY(&client->waiting) || !hami_internal_http_request_may_go(client));
 }
 
 /* Milliseconds until the first job is due, rounded up. */

@@ -17,14 +17,6 @@
 #define KEEPALIVE_INTERVAL_SECONDS 5L
 #define UNACKNOWLEDGED_MS_MAX 15000
 
-static curl_socket_t open_socket(void *data, curlsocktype purpose,
-                                 struct curl_sockaddr *address)
-{
-    (void)data;
-    (void)purpose;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
 /* A peer that vanished without a word must not swallow requests for the kernel's 15
  * minutes. */
 static int set_socket(void *data, curl_socket_t socket, curlsocktype purpose)
@@ -89,7 +81,6 @@ static bool set_connection(const hami_kubernetes *client, CURL *easy)
            set_long(easy, CURLOPT_TCP_KEEPALIVE, 1) &&
            set_long(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS) &&
            set_long(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTERVAL_SECONDS) &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, set_socket) == CURLE_OK;
 }
 

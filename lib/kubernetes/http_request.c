@@ -8,7 +8,8 @@
  *        +- delayed <+
  *
  * Delayed by 429 or 503 with Retry-After. Back to waiting at once: by 401, once and if
- * the token's file has changed, and when the server left the request out.
+ * the token's file has changed, when the server left the request out, and when another
+ * request is making the connection that it is to use.
  *
  * What is known of a request's fate: it was surely not sent unless libcurl came to the
  * point of writing it (transfer->sends) or an earlier try was answered 503, which says
@@ -62,14 +63,23 @@ static void stop_waiting(struct hami_internal_http_request *request, uint64_t no
 
 /* ---- the end -------------------------------------------------------------------- */
 
+/* Is in flight no more; its transfer stays readable. */
+static void land(hami_kubernetes *client, struct hami_internal_http_request *request)
+{
+    hami_internal_http_transfer_stop(request->transfer);
+    client->in_flight_count--;
+    if (client->scout == request->transfer) {
+        client->scout = NULL;
+    }
+}
+
 /* Leaves the lists and the counts of its state; its transfer stays readable. */
 static void leave(hami_kubernetes *client, struct hami_internal_http_request *request)
 {
     bool was_in_flight = request->state == HAMI_INTERNAL_HTTP_IN_FLIGHT;
 
     if (was_in_flight) {
-        hami_internal_http_transfer_stop(request->transfer);
-        client->in_flight_count--;
+        land(client, request);
     } else {
         stop_waiting(request, hami_kubernetes_now());
         if (request->state == HAMI_INTERNAL_HTTP_WAITING) {
@@ -167,10 +177,14 @@ static void finish_with_answer(hami_kubernetes *client,
 
 /* ---- what libcurl answered ------------------------------------------------------ */
 
-static void count_answer(hami_kubernetes *client, int status)
+static void count_answer(hami_kubernetes *client,
+                         const struct hami_internal_http_transfer *transfer)
 {
-    int class = status / 100;
+    int class = transfer->status / 100;
+    long version = 0;
 
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_HTTP_VERSION, &version);
+    client->speaks_http2 = version == CURL_HTTP_VERSION_2_0;
     pthread_mutex_lock(&client->mutex);
     client->stats.answers[class >= 1 && class <= 5 ? class : 0]++;
     pthread_mutex_unlock(&client->mutex);
@@ -196,7 +210,7 @@ static void finish_failed(hami_kubernetes *client,
         finish(client, request, &answer);
         return;
     }
-    if (transfer->is_resend_stopped) {
+    if (transfer->is_resend_stopped || transfer->is_reopen_stopped) {
         (void)snprintf(text, sizeof(text), "The connection to %s was lost",
                        client->login.server);
     } else {
@@ -217,7 +231,7 @@ static void send_again(hami_kubernetes *client,
 {
     uint64_t now = hami_kubernetes_now();
 
-    client->in_flight_count--;
+    land(client, request);
     hami_internal_http_transfer_free(request->transfer);
     request->transfer = NULL;
     if (delay_ns > 0) {
@@ -252,12 +266,24 @@ static bool retry_unauthorized(hami_kubernetes *client,
     return true;
 }
 
-/* Sent, but left out by the server: safe to send again, a few times. */
+/* Left out by the server; or a read whose connection, used before, was lost. */
+static bool may_be_sent_again(const struct hami_internal_http_transfer *transfer)
+{
+    bool is_lost_read = !transfer->is_write && transfer->is_reopen_stopped;
+
+    return transfer->sends > 0 && !transfer->is_resend_stopped &&
+           (is_lost_read || !hami_internal_http_delivery_is_doubtful(transfer));
+}
+
+/* Sent, and safe to send again, a few times; or put back behind the scout. */
 static bool retry_unprocessed(hami_kubernetes *client,
                               struct hami_internal_http_request *request)
 {
-    if (request->transfer->sends == 0 || request->transfer->is_resend_stopped ||
-        hami_internal_http_delivery_is_doubtful(request->transfer) ||
+    if (request->transfer->is_behind_scout) {
+        send_again(client, request, 0);
+        return true;
+    }
+    if (!may_be_sent_again(request->transfer) ||
         request->unprocessed_count >= UNPROCESSED_MAX) {
         return false;
     }
@@ -303,7 +329,7 @@ void hami_internal_http_request_done(hami_kubernetes *client,
 {
     hami_internal_http_transfer_stop(request->transfer);
     if (result == CURLE_OK && request->transfer->status >= 100) {
-        count_answer(client, request->transfer->status);
+        count_answer(client, request->transfer);
         if (retry_unauthorized(client, request) || retry_later(client, request)) {
             return;
         }
@@ -394,10 +420,15 @@ static void send_request(hami_kubernetes *client,
     pthread_mutex_unlock(&client->mutex);
 }
 
+bool hami_internal_http_request_may_go(const hami_kubernetes *client)
+{
+    return client->in_flight_count < client->in_flight_max &&
+           !hami_internal_http_delivery_is_scouting(client);
+}
+
 void hami_internal_http_request_pump(hami_kubernetes *client)
 {
-    while (client->in_flight_count < client->in_flight_max &&
-           !TAILQ_EMPTY(&client->waiting)) {
+    while (hami_internal_http_request_may_go(client) && !TAILQ_EMPTY(&client->waiting)) {
         send_request(client,
                      (struct hami_internal_http_request *)TAILQ_FIRST(&client->waiting));
     }

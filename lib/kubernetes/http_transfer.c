@@ -153,6 +153,9 @@ static bool bind_callbacks(struct hami_internal_http_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION,
                             hami_internal_http_delivery_before_send) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION,
+                            hami_internal_http_delivery_open_socket) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION,
                             hami_internal_http_delivery_debug) == CURLE_OK &&
@@ -199,6 +202,8 @@ static void reset_results(struct hami_internal_http_transfer *transfer)
     transfer->is_exchanging = false;
     transfer->is_refused = false;
     transfer->is_resend_stopped = false;
+    transfer->is_reopen_stopped = false;
+    transfer->is_behind_scout = false;
     transfer->is_too_large = false;
     transfer->is_out_of_memory = false;
     transfer->connections = 0;

@@ -94,6 +94,8 @@ void fixture_open(struct fixture *fixture, const struct kubesim_options *options
                    fixture->directory);
     fixture->config.size = sizeof(fixture->config);
     fixture->config.kubeconfig = fixture->path;
+    /* A net; who tests a deadline gives one. */
+    fixture->config.request_timeout_ms = 2 * WAIT_MS;
     fixture->config.log = add_log;
     fixture->config.log_data = fixture;
 }
