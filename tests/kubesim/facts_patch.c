@@ -88,6 +88,81 @@ START_TEST(an_unguarded_replace_creates_and_an_unguarded_remove_fails)
 }
 END_TEST
 
+#define TEST_OF(value)                                                                   \
+    "[{\"op\":\"test\",\"path\":\"" LOCK_PATH "\",\"value\":" value "}]"
+
+/* A value as it is given at creation, how the server spells it, and another spelling. */
+static const struct {
+    const char *given;
+    const char *spelled;
+    const char *other;
+} spellings[] = {
+    {"\"<a&b>\"", TEST_OF("\"\\u003ca\\u0026b\\u003e\""), TEST_OF("\"<a&b>\"")},
+    {"\"<a&b>\"", TEST_OF("\"\\u003ca\\u0026b\\u003e\""),
+     TEST_OF("\"\\u003Ca\\u0026b\\u003E\"")},
+    {"\"x\xe2\x80\xa8y\xe2\x80\xa9\"", TEST_OF("\"x\\u2028y\\u2029\""),
+     TEST_OF("\"x\xe2\x80\xa8y\xe2\x80\xa9\"")},
+    {"\"\\u001f\\t\\n\\r\"", TEST_OF("\"\\u001f\\t\\n\\r\""),
+     TEST_OF("\"\\u001F\\t\\n\\r\"")},
+    {"\"a/b\"", TEST_OF("\"a/b\""), TEST_OF("\"a\\/b\"")},
+    {"\"\\u00e4\"", TEST_OF("\"\xc3\xa4\""), TEST_OF("\"\\u00e4\"")},
+    {"\"\xf0\x9f\x94\x92\"", TEST_OF("\"\xf0\x9f\x94\x92\""),
+     TEST_OF("\"\\ud83d\\udd12\"")},
+    {"\"\\\"\\\\\"", TEST_OF("\"\\\"\\\\\""), TEST_OF("\"\\u0022\\\\\"")},
+};
+
+START_TEST(a_test_compares_texts_as_the_server_spells_them)
+{
+    char annotations[256];
+    snprintf(annotations, sizeof(annotations), "{\"" LOCK "\":%s}", spellings[_i].given);
+    facts_make_node(annotations);
+    EXPECT(200, "PATCH", facts.node_path, JSON_PATCH, "%s", spellings[_i].spelled);
+    EXPECT(422, "PATCH", facts.node_path, JSON_PATCH, "%s", spellings[_i].other);
+}
+END_TEST
+
+START_TEST(a_test_compares_maps_by_what_they_hold_and_not_by_their_order)
+{
+    facts_make_node("{\"a\":\"<\",\"b\":\"2\"}");
+    EXPECT(200, "PATCH", facts.node_path, JSON_PATCH,
+           "[{\"op\": \"test\", \"path\": \"/metadata/annotations\","
+           " \"value\": { \"b\" : \"2\" , \"\\u0061\" : \"\\u003c\" } } ]");
+    EXPECT(422, "PATCH", facts.node_path, JSON_PATCH,
+           "[{\"op\":\"test\",\"path\":\"/metadata/annotations\","
+           "\"value\":{\"a\":\"<\",\"b\":\"2\"}}]");
+    EXPECT(422, "PATCH", facts.node_path, JSON_PATCH,
+           "[{\"op\":\"test\",\"path\":\"/metadata/annotations\","
+           "\"value\":{\"a\":\"\\u003c\"}}]");
+}
+END_TEST
+
+START_TEST(a_test_compares_what_the_same_patch_wrote_as_it_was_written)
+{
+    facts_make_node("{\"other\":\"1\"}");
+    EXPECT(200, "PATCH", facts.node_path, JSON_PATCH,
+           "[{\"op\":\"add\",\"path\":\"" LOCK_PATH "\",\"value\":\"<\"},"
+           "{\"op\":\"test\",\"path\":\"" LOCK_PATH "\",\"value\":\"<\"}]");
+    EXPECT(422, "PATCH", facts.node_path, JSON_PATCH,
+           "[{\"op\":\"replace\",\"path\":\"" LOCK_PATH "\",\"value\":\">\"},"
+           "{\"op\":\"test\",\"path\":\"" LOCK_PATH "\",\"value\":\"\\u003e\"}]");
+}
+END_TEST
+
+START_TEST(a_test_compares_numbers_by_their_spelling)
+{
+    facts_make_pod(NULL);
+    EXPECT(200, "PATCH", facts.pod_path, JSON_PATCH,
+           "[{\"op\":\"test\",\"path\":\"/spec/terminationGracePeriodSeconds\","
+           "\"value\":30}]");
+    EXPECT(422, "PATCH", facts.pod_path, JSON_PATCH,
+           "[{\"op\":\"test\",\"path\":\"/spec/terminationGracePeriodSeconds\","
+           "\"value\":30.0}]");
+    EXPECT(422, "PATCH", facts.pod_path, JSON_PATCH,
+           "[{\"op\":\"test\",\"path\":\"/spec/terminationGracePeriodSeconds\","
+           "\"value\":3e1}]");
+}
+END_TEST
+
 START_TEST(a_failed_test_leaves_everything_and_says_not_which)
 {
     facts_make_node("{\"" LOCK "\":\"a\"}");
@@ -217,6 +292,13 @@ TCase *facts_patch_case(void)
     tcase_add_test(test_case, the_map_goes_with_its_last_key);
     tcase_add_test(test_case, a_guarded_replace_or_remove_needs_the_very_value);
     tcase_add_test(test_case, an_unguarded_replace_creates_and_an_unguarded_remove_fails);
+    tcase_add_loop_test(test_case, a_test_compares_texts_as_the_server_spells_them, 0,
+                        (int)(sizeof(spellings) / sizeof(spellings[0])));
+    tcase_add_test(test_case,
+                   a_test_compares_maps_by_what_they_hold_and_not_by_their_order);
+    tcase_add_test(test_case,
+                   a_test_compares_what_the_same_patch_wrote_as_it_was_written);
+    tcase_add_test(test_case, a_test_compares_numbers_by_their_spelling);
     tcase_add_test(test_case, a_failed_test_leaves_everything_and_says_not_which);
     tcase_add_test(test_case, a_patch_that_changes_nothing_keeps_the_version);
     tcase_add_test(test_case, every_change_moves_the_version_on);

@@ -4,14 +4,31 @@
  * JSON Patch as the API server applies it: see jsonpatch.h. Pure, no lock.
  *
  * Where Kubernetes leaves RFC 6902: `test` with null is true for a member that is
- * absent (its parent must exist); `replace` of an absent member creates it; numbers
- * compare by their spelling, which JSON values of one type do here as well.
+ * absent (its parent must exist); `replace` of an absent member creates it; texts and
+ * numbers compare by their spelling (rawjson.h), and those that an earlier operation of
+ * the same patch has put there by the spelling that they had in it.
  */
 #include "jsonpatch.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "rawjson.h"
+
+/* What an operation has put into the document; referenced, so that no other value can
+ * have its address. */
+struct written {
+    json_t *value;
+    struct sim_raw raw;
+};
+
+/* A patch at work. */
+struct work {
+    json_t *document;
+    struct written *written;
+    size_t written_count;
+};
 
 /* Where an operation points: a container and the last token of the pointer. */
 struct place {
@@ -122,7 +139,19 @@ static bool place_replace(const struct place *place, json_t *value)
     return index >= 0 && json_array_set(place->container, (size_t)index, value) == 0;
 }
 
-static bool place_test(const struct place *place, const json_t *value)
+/* Is a value of the document spelled like that? */
+static bool is_spelled(const struct work *work, json_t *present, struct sim_raw raw)
+{
+    for (size_t i = 0; i < work->written_count; i++) {
+        if (work->written[i].value == present && !is_container(present)) {
+            return sim_raw_same(work->written[i].raw, raw);
+        }
+    }
+    return sim_raw_equal(raw, present);
+}
+
+static bool place_test(const struct work *work, const struct place *place,
+                       const json_t *value, struct sim_raw raw)
 {
     if (json_is_array(place->container) &&
         array_index(place->key, json_array_size(place->container)) < 0) {
@@ -134,7 +163,7 @@ static bool place_test(const struct place *place, const json_t *value)
     if (present_null || value_null) {
         return present_null && value_null;
     }
-    return json_equal(present, value) != 0;
+    return is_spelled(work, present, raw);
 }
 
 /* The value at `from`, new reference; taken away when MOVE. NULL when there is none. */
@@ -157,23 +186,25 @@ static json_t *take_from(json_t *document, const char *from, bool move)
 }
 
 /* Operations on the document as a whole: only these two make sense there. */
-static bool apply_root(json_t **document, const char *op, json_t *value)
+static bool apply_root(struct work *work, const char *op, json_t *value,
+                       struct sim_raw raw)
 {
     if (strcmp(op, "test") == 0) {
-        return value != NULL && json_equal(*document, value) != 0;
+        return value != NULL && sim_raw_equal(raw, work->document);
     }
     if (strcmp(op, "replace") == 0 && is_container(value)) {
-        json_decref(*document);
-        *document = json_deep_copy(value);
+        json_decref(work->document);
+        work->document = json_deep_copy(value);
         return true;
     }
     return false;
 }
 
-static bool apply_at(const struct place *place, const char *op, json_t *value)
+static bool apply_at(const struct work *work, const struct place *place, const char *op,
+                     json_t *value, struct sim_raw raw)
 {
     if (strcmp(op, "test") == 0) {
-        return place_test(place, value);
+        return place_test(work, place, value, raw);
     }
     if (strcmp(op, "remove") == 0) {
         return place_remove(place);
@@ -199,39 +230,55 @@ static bool is_known(const char *op)
     return false;
 }
 
-static bool apply_one(json_t **document, const json_t *operation)
+static bool apply_one(struct work *work, const json_t *operation, struct sim_raw text)
 {
     const char *op = json_string_value(json_object_get(operation, "op"));
     const char *path = json_string_value(json_object_get(operation, "path"));
     if (!is_known(op) || path == NULL) {
         return false;
     }
+    struct sim_raw raw = sim_raw_member(text, "value");
     json_t *value = json_object_get(operation, "value");
     if (path[0] == '\0') {
-        return apply_root(document, op, value);
+        return apply_root(work, op, value, raw);
     }
     bool moves = strcmp(op, "move") == 0;
     if (moves || strcmp(op, "copy") == 0) {
         const char *from = json_string_value(json_object_get(operation, "from"));
-        value = take_from(*document, from, moves);
-    } else {
-        value = value != NULL ? json_deep_copy(value) : NULL;
+        value = take_from(work->document, from, moves);
+    } else if (value != NULL) {
+        value = json_deep_copy(value);
+        work->written[work->written_count++] = (struct written){json_incref(value), raw};
     }
     struct place place;
-    bool applied = find_place(*document, path, &place);
+    bool applied = find_place(work->document, path, &place);
     if (applied) {
-        applied = apply_at(&place, op, value);
+        applied = apply_at(work, &place, op, value, raw);
         free(place.key);
     }
     json_decref(value);
     return applied;
 }
 
+static bool apply_all(struct work *work, const json_t *patch, const char *text)
+{
+    struct sim_raw key;
+    struct sim_raw operation;
+    const char *at = sim_raw_of(text).bytes;
+    size_t index = 0;
+    bool applied = true;
+    while (applied && sim_raw_next(&at, &key, &operation)) {
+        applied = apply_one(work, json_array_get(patch, index++), operation);
+    }
+    return applied;
+}
+
 enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
-                                          json_t **ret)
+                                          const char *text, json_t **ret)
 {
     size_t index;
     json_t *operation;
+    size_t count = json_array_size(patch);
     if (!json_is_array(patch)) {
         return SIM_PATCH_MALFORMED;
     }
@@ -241,18 +288,24 @@ enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
             return SIM_PATCH_MALFORMED;
         }
     }
-    if (json_array_size(patch) > SIM_PATCH_OPERATIONS) {
+    if (count > SIM_PATCH_OPERATIONS) {
         return SIM_PATCH_TOO_LONG;
     }
-    json_t *work = json_deep_copy(document);
-    json_array_foreach(patch, index, operation)
-    {
-        if (!apply_one(&work, operation)) {
-            json_decref(work);
-            return SIM_PATCH_FAILED;
-        }
+    struct work work = {.document = json_deep_copy(document),
+                        .written = calloc(count + 1, sizeof(*work.written))};
+    if (work.written == NULL) {
+        abort();
     }
-    *ret = work;
+    bool applied = apply_all(&work, patch, text);
+    for (size_t i = 0; i < work.written_count; i++) {
+        json_decref(work.written[i].value);
+    }
+    free(work.written);
+    if (!applied) {
+        json_decref(work.document);
+        return SIM_PATCH_FAILED;
+    }
+    *ret = work.document;
     return SIM_PATCH_OK;
 }
 

@@ -18,9 +18,10 @@ enum sim_patch_result {
     SIM_PATCH_TOO_LONG,  /* too many operations: 413 */
 };
 
-/* Apply PATCH to a copy of DOCUMENT; *ret is new, set on success only. */
+/* Apply PATCH to a copy of DOCUMENT; *ret is new, set on success only. TEXT is what PATCH
+ * was read from. */
 enum sim_patch_result sim_jsonpatch_apply(json_t *document, const json_t *patch,
-                                          json_t **ret);
+                                          const char *text, json_t **ret);
 /* The document with PATCH merged into a copy of it; new. */
 json_t *sim_mergepatch_apply(json_t *document, json_t *patch);
 /* The value at a JSON pointer, borrowed; NULL when absent. */

@@ -282,7 +282,8 @@ static json_t *patched(struct sim_exchange *exchange, const struct sim_object *c
         }
         return sim_mergepatch_apply(current->value, exchange->request);
     }
-    switch (sim_jsonpatch_apply(current->value, exchange->request, &result)) {
+    switch (
+        sim_jsonpatch_apply(current->value, exchange->request, exchange->body, &result)) {
     case SIM_PATCH_FAILED:
         sim_status(exchange, 422, "Invalid", json_object(),
                    "the server rejected our request due to an error in our request");
