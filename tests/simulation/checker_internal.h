@@ -8,6 +8,7 @@
 
 #define CHECKER_WINDOW_MAX 64
 #define CHECKER_REVOCATIONS_MAX 8
+#define CHECKER_AGAIN_MAX 4
 
 struct seen_pod {
     char uid[40];
@@ -22,7 +23,9 @@ struct seen_pod {
         uint64_t fence;
     } revoked[CHECKER_REVOCATIONS_MAX];
     size_t revoked_count;
-    uint64_t again; /* fence of its last lock that replaced one of its own; 0 = none */
+    /* fences of its last locks that replaced one of its own, round about */
+    uint64_t again[CHECKER_AGAIN_MAX];
+    size_t again_count;
     struct {
         uint32_t incarnation;
         char uid[40];

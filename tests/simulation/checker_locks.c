@@ -115,17 +115,15 @@ static void check_taken(struct world *world, const struct node *node,
     }
 }
 
-/* One of several locks of a grant may have been its own. */
 static void note_reentry(struct world *world, const struct slot *slot,
-                         const struct object *after, bool same_owner)
+                         const struct object *after)
 {
     const struct pod *pod = named(world, after, slot);
     const char *lease = object_get(after, slot->lease);
-    uint64_t fence = checker_fence(lease);
 
     if (pod && checker_is_own_lease(object_get(after, slot->lock), lease)) {
         struct seen_pod *seen = checker_see(world, pod->index);
-        seen->again = same_owner || seen->again == fence ? fence : 0;
+        seen->again[seen->again_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
     }
 }
 
@@ -144,8 +142,8 @@ static void check_slot(struct world *world, struct node *node, const struct slot
     }
     (void)snprintf(owner, sizeof(owner), "%s", checker_owner(world, before, slot));
     bool same = strcmp(owner, checker_owner(world, after, slot)) == 0;
-    if (writer == WRITER_OURS) {
-        note_reentry(world, slot, after, same);
+    if (writer == WRITER_OURS && owner[0] && same) {
+        note_reentry(world, slot, after);
     }
     if (owner[0] && !same) {
         check_taken(world, node, slot, before, after, writer);

@@ -8,8 +8,8 @@
  *  - who was told to leave, and hears of it later;
  *  - who came, or came back, when the take was on its way already;
  *  - who came back while so many places were kept that its own may have been pushed out;
- *  - of several permits: who waits for a further key, or pauses after a failure, while a
- *    permit is set aside for it.
+ *  - of several permits: who waits for a further key, or pauses after a failure or since
+ *    its pod was sent elsewhere, while a permit is set aside for it.
  * Of a higher priority at most four that came later may go before a waiter.
  */
 #include "checker_internal.h"
@@ -34,14 +34,18 @@ static bool is_reentry(struct world *world, const struct acquire *acquire, uint6
     seen->granted[at].fence = fence;
     (void)snprintf(seen->granted[at].uid, sizeof(seen->granted[at].uid), "%s",
                    acquire->uid);
-    return same || (fence != 0 && seen->again == fence);
+    for (size_t i = 0; i < CHECKER_AGAIN_MAX && !same; i++) {
+        same = fence != 0 && seen->again[i] == fence;
+    }
+    return same;
 }
 
 static bool has_permit_set_aside(const struct world *world, const struct acquire *waiting,
                                  const struct acquire *granted)
 {
     return world->plan.permits > 1 &&
-           (waiting->pod->refused || (waiting->keys & ~granted->keys) != 0);
+           (waiting->pod->refused || waiting->pod->node != waiting->node ||
+            (waiting->keys & ~granted->keys) != 0);
 }
 
 static void check_overtaking(struct world *world, const struct acquire *acquire,

@@ -358,7 +358,7 @@ static void wait_at(size_t index, uint64_t place, int32_t priority)
     struct node *node = &world->nodes[0];
     struct acquire *one = &waits[index], *last = node->last[0];
 
-    one->node = node;
+    one->node = one->pod->node = node;
     one->place = place;
     one->place_sure = true;
     one->priority = priority;

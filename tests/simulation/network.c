@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server.h"
+#include "store.h"
 
 struct request *request_new(struct world *world, enum verb verb, const char *name,
                             request_fn done, void *data)
@@ -71,6 +72,22 @@ static bool is_dead(const struct request *request)
            world->replicas[request->replica].incarnation != request->incarnation;
 }
 
+/* Whoever it was made for may pause now. */
+static void note_refusal(const struct request *request)
+{
+    struct pod *pod = store_pod(request->world, request->name);
+
+    if (pod) {
+        pod->refused = true;
+    }
+    if (request->acquire) {
+        request->acquire->pod->refused = true;
+    }
+    if (request->taker) {
+        request->taker->refused = true;
+    }
+}
+
 /* Tells the sender, once, if it still lives; its reference goes. */
 static void tell(struct request *request, enum outcome outcome)
 {
@@ -79,8 +96,8 @@ static void tell(struct request *request, enum outcome outcome)
     }
     request->told = true;
     request->outcome = outcome;
-    if (request->acquire && (outcome != OUTCOME_ANSWER || request->status >= 300)) {
-        request->acquire->pod->refused = true;
+    if (outcome != OUTCOME_ANSWER || request->status >= 300) {
+        note_refusal(request);
     }
     if (!is_dead(request)) {
         request->done(request);
