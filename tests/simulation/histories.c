@@ -39,17 +39,17 @@ static void one_lock(void)
     begin(1, 1);
 }
 
+static void two_permits(void)
+{
+    begin(1, 2);
+}
+
 static void finish(void)
 {
     checker_done(world);
     store_done(world);
     engine_done(&world->engine);
     free(world);
-}
-
-static const struct result *seen(void)
-{
-    return &world->result;
 }
 
 static void put_node(struct object *next, enum writer writer)
@@ -65,9 +65,8 @@ static void put_node(struct object *next, enum writer writer)
 
 static struct object *next_node(void)
 {
-    const struct object *now = world->nodes[0].object;
-
-    return now ? object_copy(now) : object_new(false, "node-0", "uid-node");
+    return world->nodes[0].object ? object_copy(world->nodes[0].object)
+                                  : object_new(false, "node-0", "uid-node");
 }
 
 /* Locks record `slot` of node-0 for a pod, with a lease of this fence (0 = without). */
@@ -121,6 +120,13 @@ static void make_pod(size_t index)
     put_pod(index, object, WRITER_WORLD);
 }
 
+static void make_anew(size_t index)
+{
+    put_pod(index, NULL, WRITER_WORLD);
+    (void)snprintf(waits[index].uid, sizeof(waits[index].uid), "uid-anew");
+    make_pod(index);
+}
+
 static void bind_pod(size_t index, enum writer writer)
 {
     struct object *next = object_copy(world->pods[index]->object);
@@ -150,7 +156,7 @@ static void revoke_pod(size_t index, const char *node, uint64_t fence)
 
 static void assert_clean(void)
 {
-    ck_assert_msg(seen()->first_step == 0, "%s", seen()->first);
+    ck_assert_msg(world->result.first_step == 0, "%s", world->result.first);
 }
 
 /* ---- windows ---- */
@@ -174,7 +180,7 @@ START_TEST(a_pod_bound_without_its_lock_is_a_lost_lock)
     make_pod(1);
     lock_for(1, 10);
     bind_pod(0, WRITER_OURS);
-    ck_assert_uint_eq(seen()->lost_locks, 1);
+    ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
 
@@ -186,37 +192,31 @@ START_TEST(two_pods_that_wait_for_allocate_are_a_double_hold)
     bind_pod(0, WRITER_OURS);
     lock_for(1, 11);
     bind_pod(1, WRITER_OURS);
-    ck_assert_uint_eq(seen()->lost_locks, 1);
-    ck_assert_uint_eq(seen()->double_holds, 1);
+    ck_assert_uint_eq(world->result.lost_locks, 1);
+    ck_assert_uint_eq(world->result.double_holds, 1);
 }
 END_TEST
 
 START_TEST(more_pods_than_permits_are_a_double_hold)
 {
     for (size_t i = 0; i < 3; i++) {
+        assert_clean();
         make_pod(i);
+        lock_slot(i > 0, i, 10 + i, WRITER_OURS);
+        bind_pod(i, WRITER_OURS);
     }
-    lock_slot(0, 0, 10, WRITER_OURS);
-    lock_slot(1, 1, 10, WRITER_OURS);
-    bind_pod(0, WRITER_OURS);
-    bind_pod(1, WRITER_OURS);
-    assert_clean();
-    lock_slot(1, 2, 11, WRITER_OURS);
-    bind_pod(2, WRITER_OURS);
-    ck_assert_uint_eq(seen()->double_holds, 1);
+    ck_assert_uint_eq(world->result.double_holds, 1);
 }
 END_TEST
 
 START_TEST(a_lock_taken_before_the_allocate_is_lost_whoever_of_ours_takes_it)
 {
-    const enum writer writers[] = {WRITER_OURS, WRITER_NODE_SIDE};
-
     make_pod(0);
     make_pod(1);
     lock_for(0, 10);
     bind_pod(0, WRITER_OURS);
-    unlock(writers[_i]);
-    ck_assert_uint_eq(seen()->lost_locks, 1);
+    unlock(_i ? WRITER_NODE_SIDE : WRITER_OURS);
+    ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(a_window_ends_with_success_and_not_before)
     object_set(next, KEY_PHASE, "success"); /* and devices are left: not ours */
     put_pod(0, next, WRITER_FOREIGN);
     lock_for(1, 11);
-    ck_assert_uint_eq(seen()->lost_locks, 1);
+    ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
 
@@ -251,7 +251,7 @@ START_TEST(a_lock_taken_from_a_pod_that_may_be_bound_needs_a_revocation_under_it
         revoke_pod(0, cases[_i].node, cases[_i].fence);
     }
     lock_for(1, 11);
-    ck_assert_uint_eq(seen()->lost_locks, cases[_i].lost);
+    ck_assert_uint_eq(world->result.lost_locks, cases[_i].lost);
 }
 END_TEST
 
@@ -280,7 +280,7 @@ START_TEST(a_lock_without_a_lease_needs_its_age_too)
     revoke_pod(0, "node-0", 0);
     world->engine.now_ns += _i ? 9 * SECOND : 7 * SECOND;
     lock_for(1, 11);
-    ck_assert_uint_eq(seen()->lost_locks, _i ? 0 : 1);
+    ck_assert_uint_eq(world->result.lost_locks, _i ? 0 : 1);
 }
 END_TEST
 
@@ -303,7 +303,7 @@ START_TEST(a_lock_removed_by_hami_is_excused_only_where_its_code_does_that)
     lock_for(0, 10);
     bind_pod(0, WRITER_OURS);
     unlock(WRITER_FOREIGN);
-    ck_assert_uint_eq(seen()->lost_locks, cases[_i].lost);
+    ck_assert_uint_eq(world->result.lost_locks, cases[_i].lost);
 }
 END_TEST
 
@@ -312,12 +312,10 @@ START_TEST(hamis_binding_without_a_lock_is_excused_only_for_a_pod_made_anew)
     lock_for(1, 10);
     make_pod(0);
     if (_i) {
-        put_pod(0, NULL, WRITER_WORLD);
-        (void)snprintf(waits[0].uid, sizeof(waits[0].uid), "uid-anew");
-        make_pod(0);
+        make_anew(0);
     }
     bind_pod(0, WRITER_FOREIGN);
-    ck_assert_uint_eq(seen()->lost_locks, _i ? 0 : 1);
+    ck_assert_uint_eq(world->result.lost_locks, _i ? 0 : 1);
 }
 END_TEST
 
@@ -328,12 +326,10 @@ START_TEST(an_excuse_ends_with_the_pod)
     make_pod(1);
     lock_for(0, 10);
     unlock(WRITER_FOREIGN);
-    put_pod(0, NULL, WRITER_WORLD);
-    (void)snprintf(waits[0].uid, sizeof(waits[0].uid), "uid-anew");
-    make_pod(0);
+    make_anew(0);
     lock_for(1, 11);
     bind_pod(0, WRITER_OURS);
-    ck_assert_uint_eq(seen()->lost_locks, 1);
+    ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
 
@@ -347,7 +343,7 @@ START_TEST(a_fence_that_does_not_grow_is_seen_also_where_the_lease_was_lost)
     object_set(next, KEY_LEASE, NULL);
     put_node(next, WRITER_WORLD);
     lock_for(1, _i ? 11 : 10);
-    ck_assert_uint_eq(seen()->fence_violations, _i ? 0 : 1);
+    ck_assert_uint_eq(world->result.fence_violations, _i ? 0 : 1);
 }
 END_TEST
 
@@ -376,7 +372,7 @@ START_TEST(a_grant_before_an_older_waiter_is_seen)
     checker_granted(world, &waits[0], 7);
     assert_clean();
     checker_granted(world, &waits[1], 8);
-    ck_assert_uint_eq(seen()->fifo_violations, 1);
+    ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
 END_TEST
 
@@ -388,7 +384,7 @@ START_TEST(a_further_share_of_a_grant_is_no_turn_and_a_new_fence_is_one)
     checker_granted(world, &waits[0], 7);
     assert_clean();
     checker_granted(world, &waits[0], 8);
-    ck_assert_uint_eq(seen()->fifo_violations, 1);
+    ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
 END_TEST
 
@@ -402,7 +398,7 @@ START_TEST(a_take_that_replaces_the_pods_own_lock_is_no_turn)
     checker_granted(world, &waits[0], 8);
     assert_clean();
     checker_granted(world, &waits[0], 9);
-    ck_assert_uint_eq(seen()->fifo_violations, 1);
+    ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
 END_TEST
 
@@ -415,7 +411,7 @@ START_TEST(what_makes_an_older_waiter_not_count)
     waits[0].since_ns += _i == 2 ? 2 * SECOND : 0;
     waits[0].keys = _i == 3 ? 2 : 1;
     checker_granted(world, &waits[1], 7);
-    ck_assert_uint_eq(seen()->fifo_violations, _i == 4 ? 1 : 0);
+    ck_assert_uint_eq(world->result.fifo_violations, _i == 4 ? 1 : 0);
 }
 END_TEST
 
@@ -425,7 +421,7 @@ START_TEST(a_permit_set_aside_lets_others_by_only_after_a_failure)
     wait_at(1, 2, 0);
     waits[0].pod->refused = _i == 0;
     checker_granted(world, &waits[1], 7);
-    ck_assert_uint_eq(seen()->fifo_violations, _i == 0 ? 0 : 1);
+    ck_assert_uint_eq(world->result.fifo_violations, _i == 0 ? 0 : 1);
 }
 END_TEST
 
@@ -441,7 +437,7 @@ START_TEST(a_fifth_of_a_higher_priority_before_a_waiter_is_seen)
         waits[0].next = NULL;
         world->nodes[0].last[0] = &waits[0];
     }
-    ck_assert_uint_eq(seen()->fifo_violations, 1);
+    ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
 END_TEST
 
@@ -456,14 +452,9 @@ START_TEST(devices_of_another_pod_are_seen)
     assert_clean();
     checker_allocated(world, &world->nodes[0], world->pods[0]->object,
                       world->pods[1]->object);
-    ck_assert_uint_eq(seen()->wrong_devices, 1);
+    ck_assert_uint_eq(world->result.wrong_devices, 1);
 }
 END_TEST
-
-static void two_permits(void)
-{
-    begin(1, 2);
-}
 
 int main(void)
 {
