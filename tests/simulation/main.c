@@ -14,6 +14,9 @@
 
 #include "run.h"
 
+/* Acquires from which on a run has to have met each kind of fault often enough. */
+#define LONG_RUN 100000
+
 static const char help[] =
     "usage: simulation [--seed S] [--acquires N] [--codec kubernetes|plain|both]\n"
     "                  [--faults PERCENT] [--without KIND,KIND..] [--broken VARIANT]\n"
@@ -107,6 +110,33 @@ static int show_failure(struct plan plan, const struct result *result, bool shri
     }
     (void)run_world(&plan, true);
     return 1;
+}
+
+/* A long run that met too few faults, or no queues, proves less than it seems to. */
+static int check_faults(const struct options *options, const struct result *total)
+{
+    int code = 0;
+
+    if (total->acquires < LONG_RUN || options->fault_percent < 100 ||
+        options->faults != FAULT_ALL) {
+        return 0;
+    }
+    for (int kind = 0; kind < FAULT_COUNT; kind++) {
+        if (total->touched_by[kind] * 100 < total->acquires) {
+            (void)printf("too few acquires met %s\n", fault_name(kind));
+            code = 1;
+        }
+    }
+    if (total->touched * 100 < total->acquires * 30 ||
+        total->faults * 100 < total->acquires * 30) {
+        (void)printf("too few faults\n");
+        code = 1;
+    }
+    if (total->queue_sum < total->queue_count * 8) {
+        (void)printf("the queues were too short\n");
+        code = 1;
+    }
+    return code;
 }
 
 /* ---- arguments ---- */
@@ -266,6 +296,7 @@ int main(int count, char **arguments)
     (void)fflush(stdout);
     struct run run = run_all(&asked.options);
     int code = run.failed ? show_failure(run.plan, &run.total, !asked.no_shrink) : 0;
+    code = code ? code : check_faults(&asked.options, &run.total);
     (void)clock_gettime(CLOCK_MONOTONIC, &ended);
     double seconds = (double)(ended.tv_sec - began.tv_sec) +
                      (double)(ended.tv_nsec - began.tv_nsec) / 1e9;
