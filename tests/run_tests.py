@@ -80,6 +80,11 @@ def build(asked, folder):
     call("build", ["meson", "compile", "-C", str(folder)])
 
 
+def errors_seen(folder):
+    """Where the tests note which public function answered which error."""
+    return folder / "errors-seen.txt"
+
+
 def run(asked, folder):
     """meson's own log has what each program printed; its last run is the only one that is looked at."""
     log = folder / "meson-logs/testlog.json"
@@ -90,7 +95,9 @@ def run(asked, folder):
         command += ["--suite", suite]
     for suite in asked.skip:
         command += ["--no-suite", suite]
-    settings = dict(pair.split("=", 1) for pair in asked.env)
+    settings = {"HAMI_ERRORS_SEEN": str(errors_seen(folder))}
+    errors_seen(folder).unlink(missing_ok=True)
+    settings.update(pair.split("=", 1) for pair in asked.env)
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **settings}, check=False)
     if not log.exists():
         return [], done.returncode
@@ -137,6 +144,17 @@ def count_cases(tally, tests, whole):
     print(f"{shown} cases shown by their tests")
 
 
+def count_errors(tally, folder):
+    """Each error that a public header lists was produced by some test: one point, if so."""
+    from errors import run as errors_run
+    texts, pairs = errors_run.of_run(ROOT / "include", errors_seen(folder))
+    for text in texts:
+        tally.point(False, text)
+    if not texts:
+        tally.point(True, "errors")
+        print(f"{pairs} listed errors of public functions produced")
+
+
 def main():
     asked = parse()
     begun = time.monotonic()
@@ -146,7 +164,10 @@ def main():
     tally = Tally()
     for test in tests:
         count(tally, test)
-    count_cases(tally, tests, not (asked.only or asked.skip))
+    whole = not (asked.only or asked.skip)
+    count_cases(tally, tests, whole)
+    if whole:
+        count_errors(tally, folder)
     if code != 0 and tally.failed == 0:
         tally.point(False, f"meson test ended with code {code}")
     for text in tally.skipped:

@@ -93,6 +93,7 @@ static int start_each(int wanted, int *called)
 static int be_forked_child(void)
 {
     struct hami_handshake_stats stats = HAMI_HANDSHAKE_STATS_INIT;
+    struct hami_handshake_call call = HAMI_HANDSHAKE_CALL_INIT;
     uint64_t deadline_ns = hami_kubernetes_in_ms(WAIT_MS);
     hami_handshake_job *job = NULL;
     int called = 0;
@@ -107,6 +108,12 @@ static int be_forked_child(void)
     if (hami_handshake_begin(handshake, "nvidia.com/gpu", ids, 1, deadline_ns, &job,
                              NULL) != HAMI_E_FORKED) {
         return 12;
+    }
+    call.resource = "nvidia.com/gpu";
+    call.containers = &container;
+    call.container_count = 1;
+    if (hami_handshake_call_start(handshake, &call, no_job, &called) != HAMI_E_FORKED) {
+        return 14;
     }
     return hami_handshake_stats(handshake, &stats) == HAMI_E_FORKED ? 0 : 13;
 }
@@ -179,6 +186,8 @@ END_TEST
 
 /* ---- LIMIT ---- */
 
+#define IN_FLIGHT 64 /* at a time, unless configured */
+
 static void ignore_answer(void *data, const struct hami_kubernetes_answer *answer)
 {
     (void)data;
@@ -188,6 +197,7 @@ static void ignore_answer(void *data, const struct hami_kubernetes_answer *answe
 START_TEST(with_ten_thousand_waiting_one_more_is_refused)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
+    struct kubesim_match get = {.verb = "get", .resource = "nodes"};
     uint64_t deadline_ns = hami_kubernetes_in_ms(WAIT_MS);
     int called = 0, accepted = 0;
 
@@ -196,7 +206,10 @@ START_TEST(with_ten_thousand_waiting_one_more_is_refused)
     request.deadline_ns = hami_kubernetes_in_ms(6 * WAIT_MS);
     while (accepted < 20000 && hami_kubernetes_request_start(world.client, &request,
                                                              ignore_answer, NULL) == 0) {
-        accepted++;
+        if (++accepted == IN_FLIGHT) {
+            /* Nobody leaves the queue for a place in flight any more. */
+            ck_assert(kubesim_wait_count(world.sim, &get, IN_FLIGHT, WAIT_MS));
+        }
     }
     ck_assert_int_lt(accepted, 20000);
     ck_assert_int_eq(

@@ -67,6 +67,9 @@ START_TEST(a_set_member_of_a_newer_struct_is_refused_by_each_function_that_takes
     ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, &request.known,
                                                  not_called, &called, NULL),
                      HAMI_E_ABI);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request.known,
+                                                     not_called, &called, NULL),
+                     HAMI_E_ABI);
     ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record.known),
                      HAMI_E_ABI);
     ck_assert_int_eq(hami_nodelock_observe_owner(scripted_lock, &owner, &facts.known),
@@ -147,6 +150,9 @@ START_TEST(after_shutdown_each_way_to_acquire_answers_closed)
     ck_assert_int_eq(
         hami_nodelock_acquire_start(scripted_lock, &request, not_called, &called, NULL),
         HAMI_E_CLOSED);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request, not_called,
+                                                     &called, NULL),
+                     HAMI_E_CLOSED);
     ck_assert_int_eq(called, 0);
 }
 END_TEST
@@ -211,6 +217,7 @@ START_TEST(news_of_one_node_too_many_is_dropped)
     struct hami_node_record record = HAMI_NODE_RECORD_INIT;
     struct hami_nodelock_request request;
     hami_lease *lease = NULL;
+    int called = 0;
 
     scripted_start((struct scripted_options){
         .config = {.size = sizeof(struct hami_nodelock_config), .nodes_max = 1}});
@@ -220,6 +227,10 @@ START_TEST(news_of_one_node_too_many_is_dropped)
     request.deadline_ns = HAMI_DEADLINE_NEVER;
     ck_assert_int_eq(hami_nodelock_try_acquire(scripted_lock, &request, &lease, NULL),
                      HAMI_E_LIMIT);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request, not_called,
+                                                     &called, NULL),
+                     HAMI_E_LIMIT);
+    ck_assert_int_eq(called, 0);
     ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, "n2", nothing_seen, NULL),
                      HAMI_E_NODE);
     ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
@@ -277,6 +288,9 @@ START_TEST(without_memory_each_function_says_so_and_the_lease_stands)
     ck_assert_int_eq(
         hami_nodelock_acquire_start(scripted_lock, &request, not_called, &called, NULL),
         HAMI_E_NOMEM);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request, not_called,
+                                                     &called, NULL),
+                     HAMI_E_NOMEM);
     ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n2", &record), HAMI_E_NOMEM);
     ck_assert_int_eq(hami_nodelock_observe_owner(scripted_lock, &owner, &facts),
                      HAMI_E_NOMEM);

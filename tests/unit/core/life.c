@@ -306,6 +306,8 @@ static int in_child(hami_lease *lease, hami_wait *wait)
         hami_nodelock_acquire(scripted_lock, &request, &other, NULL),
         hami_nodelock_try_acquire(scripted_lock, &request, &other, NULL),
         hami_nodelock_acquire_start(scripted_lock, &request, call_back_in, NULL, NULL),
+        hami_nodelock_try_acquire_start(scripted_lock, &request, call_back_in, NULL,
+                                        NULL),
         hami_wait_abort(wait),
         hami_lease_check(lease, 0, NULL),
         hami_lease_check_start(lease, 0, (hami_done_fn)abort, NULL),
