@@ -6,6 +6,7 @@
  */
 #include "kubelet.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define UNPACKED_MAX (64u << 20)
@@ -28,6 +29,49 @@ static void give_back(void *data, void *memory)
     free(memory);
 }
 
+/* The messages within a field: `ret_count` of them. */
+static ProtobufCMessage *const *messages_of(const ProtobufCMessage *message,
+                                            const ProtobufCFieldDescriptor *field,
+                                            size_t *ret_count)
+{
+    const char *start = (const char *)message;
+
+    *ret_count = 0;
+    if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        return NULL;
+    }
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        *ret_count = *(const size_t *)(start + field->quantifier_offset);
+        return *(ProtobufCMessage *const *const *)(start + field->offset);
+    }
+    ProtobufCMessage *const *one = (ProtobufCMessage *const *)(start + field->offset);
+    *ret_count = *one != NULL;
+    return one;
+}
+
+/* Field number 0 is none, which protobuf-c takes for one that it does not know, and packs
+ * again so that nobody can read it. Our messages nest four deep at most. */
+static bool has_field_zero(const ProtobufCMessage *message)
+{
+    for (unsigned i = 0; i < message->n_unknown_fields; i++) {
+        if (message->unknown_fields[i].tag == 0) {
+            return true;
+        }
+    }
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        size_t count = 0;
+        ProtobufCMessage *const *within =
+            messages_of(message, &message->descriptor->fields[i], &count);
+
+        for (size_t j = 0; j < count; j++) {
+            if (has_field_zero(within[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int hamid_kubelet_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
                          size_t length, ProtobufCMessage **ret)
 {
@@ -37,6 +81,10 @@ int hamid_kubelet_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *
         protobuf_c_message_unpack(type, &allocator, length, bytes);
 
     if (message == NULL) {
+        return -1;
+    }
+    if (has_field_zero(message)) {
+        protobuf_c_message_free_unpacked(message, NULL);
         return -1;
     }
     *ret = message;
