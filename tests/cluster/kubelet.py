@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
-from cluster import control_plane, processes, suites
+from cluster import control_plane, kubelet_space, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "kubelet_programs"
@@ -23,6 +24,7 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 PREFIX = "haminodelock-kubelet-"
 FIGURES = "figures: "
 BUILD_PATIENCE = 600
+CGROUP_PATIENCE = 20
 
 
 def run(results, asked, folder):
@@ -36,12 +38,17 @@ def run(results, asked, folder):
         results.skip("kubelet: the node's side behind a real kubelet", reason)
         return None
     need("scripts/bootstrap", "kubelet")
+    control_plane.find_program(asked.version, "kubelet")
     sweep()
+    before = settings()
     with tempfile.TemporaryDirectory(prefix="hami-kubelet-") as temporary:
         keep = pathlib.Path(folder or temporary)
         keep.mkdir(parents=True, exist_ok=True)
         programs = build(results, pathlib.Path(temporary) / "programs")
-        return inside(results, asked, keep, programs)
+        figures = inside(results, asked, keep, programs)
+    results.check(leftovers() == [] and settings() == before,
+                  "kubelet: nothing of it is left on this computer", leftovers())
+    return figures
 
 
 def missing(version):
@@ -95,7 +102,7 @@ def inside(results, asked, folder, programs):
     command = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
                "--mount-proc", sys.executable, "-B", "-m", "cluster.kubelet_inside",
                f"--version={asked.version}", f"--dir={folder}", f"--programs={programs}",
-               f"--cgroup={cgroup}"]
+               f"--cgroup={cgroup}", f"--fault={asked.fault or ''}"]
     figures = None
     child = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
@@ -118,11 +125,28 @@ def inside(results, asked, folder, programs):
     return figures
 
 
+def settings():
+    """What a kubelet sets for the whole computer, outside of a mount namespace of its own."""
+    found = {}
+    for name in kubelet_space.SETTINGS:
+        path = pathlib.Path("/proc/sys") / name
+        found[name] = path.read_text() if path.exists() else None
+    return found
+
+
+def leftovers():
+    mounts = [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+              if "kubelet" in line or "containerd" in line]
+    return mounts + [str(path) for path in cgroups(PREFIX + str(os.getpid()))]
+
+
+def cgroups(pattern):
+    return [*CGROUPS.glob(f"*/{pattern}"), *CGROUPS.glob(pattern)]
+
+
 def sweep():
     """Removes cgroups of runs that were killed before they could."""
-    names = {path.name for path in CGROUPS.glob(f"*/{PREFIX}*")}
-    names |= {path.name for path in CGROUPS.glob(f"{PREFIX}*")}
-    for name in names:
+    for name in {path.name for path in cgroups(f"{PREFIX}*")}:
         owner = name.removeprefix(PREFIX)
         if owner.isdigit() and not pathlib.Path(f"/proc/{owner}").exists():
             remove_cgroup(name)
@@ -130,9 +154,11 @@ def sweep():
 
 def remove_cgroup(name):
     """Its processes are gone with their PID namespace, or are about to be."""
-    for top in [*CGROUPS.glob(f"*/{name}"), *CGROUPS.glob(name)]:
-        for folder, _, _ in os.walk(top, topdown=False):
-            try:
-                os.rmdir(folder)
-            except OSError as error:
-                print(f"# cgroup {folder} is left: {error}", flush=True)
+    deadline = time.monotonic() + CGROUP_PATIENCE
+    while cgroups(name) and time.monotonic() < deadline:
+        for top in cgroups(name):
+            for folder, _, _ in os.walk(top, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    time.sleep(0.02)

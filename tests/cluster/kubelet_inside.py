@@ -10,8 +10,9 @@ import json
 import pathlib
 import sys
 
-from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_node, kubelet_scene,
-                     kubelet_space, manifests, processes, results)
+from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_crashes, kubelet_kinds,
+                     kubelet_node, kubelet_plugins, kubelet_scene, kubelet_space, manifests,
+                     processes, results)
 
 SERVER_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true")
@@ -23,6 +24,7 @@ def parse():
     parser.add_argument("--dir", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=pathlib.Path, required=True)
     parser.add_argument("--cgroup", required=True)
+    parser.add_argument("--fault", default="")
     return parser.parse_args()
 
 
@@ -38,7 +40,13 @@ def test(tally, asked):
         scene = kubelet_scene.Scene(plane, node, asked.programs, tally.say)
         scene.start()
         tally.say("filter, hamid and kube-scheduler are ready")
-        return kubelet_burst.run(tally, scene)
+        if asked.fault:
+            return kubelet_burst.run_broken(tally, scene, asked.fault)
+        figures = kubelet_burst.run(tally, scene)
+        kubelet_kinds.run(tally, scene)
+        kubelet_crashes.run(tally, scene)
+        kubelet_plugins.run(tally, scene)
+        return figures
 
 
 def main():

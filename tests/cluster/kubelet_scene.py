@@ -32,7 +32,7 @@ def pod(name, asks, burst_name, **spec):
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": "default", "labels": {"burst": burst_name}},
         "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 0,
-                 "enableServiceLinks": False, "restartPolicy": "Never",
+                 "enableServiceLinks": False, "restartPolicy": "Always",
                  "containers": [container(f"c{index}", ask) for index, ask in enumerate(asks)],
                  **spec}}
 
@@ -54,7 +54,8 @@ class Scene:
         self.programs = programs
         self.say = say
         self.agent_socket = plane.folder / "agent.sock"
-        self.seen = {}
+        self.hold = plane.folder / "hold"
+        self.specs = {}
 
     def start(self):
         for value in range(PRIORITIES):
@@ -68,24 +69,27 @@ class Scene:
         entry["managedResources"].append({"name": SECOND, "ignoredByScheduler": False})
         self.plane.start_scheduler([entry])
 
-    def start_agent(self):
+    def start_agent(self, *flags):
         """hamid node; waits until it is ready."""
         agent = self.group.start("hamid-node", [
             suites.BUILD / "daemon/hamid", "node", f"--node={kubelet_node.NAME}",
             f"--socket={self.agent_socket}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}",
             *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
-              for resource, (word, _, _) in VENDORS.items())])
+              for resource, (word, _, _) in VENDORS.items()), *flags])
         self.group.wait_until("hamid-node", agent,
                               lambda: burst.agent_is_ready(self.agent_socket), 30)
 
-    def start_plugin(self, resource=RESOURCE, mode="agent"):
+    def stop_agent(self):
+        self.group.stop(self.group.find("hamid-node"))
+
+    def start_plugin(self, resource=RESOURCE, mode="agent", flags=()):
         """Waits until the kubelet reports its devices."""
         prefix = VENDORS[resource][2] if resource in VENDORS else "T-"
         self.group.start(self.plugin_name(resource), [
             self.programs / "plugin", f"--resource={resource}", f"--mode={mode}",
             f"--variable={variable(resource)}", f"--agent={self.agent_socket}",
-            f"--prefix={prefix}", f"--count={DEVICES}"])
+            f"--prefix={prefix}", f"--count={DEVICES}", f"--hold={self.hold}", *flags])
         self.node.wait_allocatable(resource, DEVICES)
 
     def stop_plugin(self, resource=RESOURCE):
@@ -111,6 +115,7 @@ class Scene:
         """All at once, from 8 threads; answers the moment of the first POST, and the pods'
         names in the order in which the server took them."""
         local = threading.local()
+        self.specs.update({one["metadata"]["name"]: one for one in pods})
 
         def create_one(one):
             local.client = getattr(local, "client", None) or self.plane.client()
@@ -133,6 +138,17 @@ class Scene:
         return [line["time_ns"] / 1e9 for line in self.plugin_lines(resource)
                 if line["event"] == "allocated" and line["time_ns"] / 1e9 >= begin]
 
+    def wait_served(self, burst_name, count, seconds=PATIENCE):
+        """Until that many pods have all their devices, as their annotations say."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            served = [one for one in self.pods(burst_name) if (
+                one["metadata"].get("annotations") or {}).get(burst.PHASE) == "success"]
+            if len(served) >= count:
+                return True
+            time.sleep(0.05)
+        return False
+
     def wait(self, burst_name, count, phases=("Running", "Failed", "Succeeded"),
              seconds=PATIENCE):
         """Until that many pods are in one of the phases; answers the pods."""
@@ -150,6 +166,32 @@ class Scene:
                     raise processes.Failed(f"{name} ended with code {child.returncode}:\n"
                                            + self.group.last_words(name))
             time.sleep(0.2)
+
+    def keep(self, burst_name, count, seconds=PATIENCE):
+        """What a ReplicaSet does: a failed pod is replaced, until that many run. Answers how
+        many were replaced."""
+        deadline = time.monotonic() + seconds
+        replaced = 0
+        while time.monotonic() < deadline:
+            pods = self.pods(burst_name)
+            if sum(is_ready(one) for one in pods) >= count:
+                break
+            for one in pods:
+                if one["status"].get("phase") == "Failed":
+                    replaced += 1
+                    self.say(f"{one['metadata']['name']} failed, and is replaced: "
+                             f"{one['status'].get('message', '')[:200]}")
+                    self._replace(one)
+            time.sleep(0.2)
+        return replaced
+
+    def _replace(self, old):
+        name = old["metadata"]["name"]
+        self.client.need("DELETE", f"{PODS}/{name}")
+        wanted = self.specs[name]
+        again = {**wanted, "metadata": {**wanted["metadata"], "name": name + "-again"}}
+        self.specs[again["metadata"]["name"]] = again
+        self.client.need("POST", PODS, again)
 
     def delete(self, burst_name, seconds=PATIENCE):
         """Until the kubelet has ended them all."""
@@ -173,6 +215,21 @@ class Scene:
         if not done.stdout:
             raise processes.Failed(f"the judge could not judge: {done.stderr}")
         return done.returncode, json.loads(done.stdout)
+
+    def pod(self, name):
+        return self.client.need("GET", f"{PODS}/{name}").body
+
+    def wait_lock(self, text, seconds=PATIENCE):
+        """Until the lock names that pod, or (None) until there is none."""
+        deadline = time.monotonic() + seconds
+        while True:
+            lock = self.lock()
+            if (lock or "").endswith(text) if text else lock is None:
+                return True
+            if time.monotonic() > deadline:
+                self.say(f"after {seconds} s the lock is {lock}")
+                return False
+            time.sleep(0.05)
 
     def lock(self):
         return self.node.annotations().get(burst.LOCK)
@@ -211,4 +268,13 @@ def burst_pods(burst_name, resource, count, seed=1):
 
 
 def _is_settled(one, phases):
+    if one["status"].get("phase") == "Running" and "Running" in phases:
+        return is_ready(one)
     return one["status"].get("phase") in phases
+
+
+def is_ready(one):
+    """True once each of its containers runs."""
+    states = one["status"].get("containerStatuses") or []
+    return (len(states) == len(one["spec"]["containers"])
+            and all(state["ready"] for state in states))

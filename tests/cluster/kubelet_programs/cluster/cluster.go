@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -156,9 +157,38 @@ func (s *Server) Pods(selector string) ([]Pod, error) {
 	return list.Items, err
 }
 
+// Pod reads one.
+func (s *Server) Pod(namespace, name string) (*Pod, error) {
+	pod := &Pod{}
+	err := s.call("GET", "/api/v1/namespaces/"+namespace+"/pods/"+name, "application/json", nil, pod)
+	return pod, err
+}
+
+// NodeAnnotation reads one annotation of a node; "" where it has none.
+func (s *Server) NodeAnnotation(node, key string) (string, error) {
+	var found Pod
+	err := s.call("GET", "/api/v1/nodes/"+node, "application/json", nil, &found)
+	return found.Metadata.Annotations[key], err
+}
+
 // Annotate writes annotations onto a pod, as HAMi's filter does: by a merge patch.
 func (s *Server) Annotate(pod *Pod, annotations map[string]string) error {
 	path := "/api/v1/namespaces/" + pod.Metadata.Namespace + "/pods/" + pod.Metadata.Name
 	return s.call("PATCH", path, "application/merge-patch+json",
 		map[string]any{"metadata": map[string]any{"annotations": annotations}}, nil)
+}
+
+// Devices reads a device string of HAMi's: the names of each container's devices.
+func Devices(text string) [][]string {
+	var all [][]string
+	for _, container := range strings.Split(text, ";") {
+		var devices []string
+		for _, device := range strings.Split(container, ":") {
+			if uuid, _, found := strings.Cut(device, ","); found {
+				devices = append(devices, uuid)
+			}
+		}
+		all = append(all, devices)
+	}
+	return all
 }

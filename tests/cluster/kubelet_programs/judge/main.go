@@ -27,7 +27,11 @@ import (
 	"haminodelock.test/kubelet/cluster"
 )
 
-const wrongMax = 20
+const (
+	wrongMax  = 20
+	patience  = 5 * time.Second // for all containers together
+	lookAgain = 50 * time.Millisecond
+)
 
 // One resource, the annotation that says who gets which of its devices, and the variable that
 // a container finds them in.
@@ -49,6 +53,7 @@ type judge struct {
 	held    map[string][]string // ids, by namespace/pod/container/resource
 	owners  map[string]string   // of each id, by resource and id
 	given   map[string]string   // who has which device, by resource and device
+	until   time.Time
 	verdict verdict
 }
 
@@ -93,8 +98,19 @@ func (j *judge) askKubelet(socket string) error {
 	return nil
 }
 
-// What a container printed when it started last: its environment.
+// What a container printed when it started last. The runtime may write it down a moment after
+// the kubelet calls the container running.
 func (j *judge) environment(pod *cluster.Pod, name string) (map[string]string, error) {
+	for {
+		found, err := j.printed(pod, name)
+		if err == nil || time.Now().After(j.until) {
+			return found, err
+		}
+		time.Sleep(lookAgain)
+	}
+}
+
+func (j *judge) printed(pod *cluster.Pod, name string) (map[string]string, error) {
 	folder := filepath.Join(j.logs, strings.Join([]string{
 		pod.Metadata.Namespace, pod.Metadata.Name, pod.Metadata.UID}, "_"), name)
 	paths, err := filepath.Glob(filepath.Join(folder, "*.log"))
@@ -124,18 +140,12 @@ func (j *judge) environment(pod *cluster.Pod, name string) (map[string]string, e
 
 // The devices that the annotation says for one container.
 func promised(text string, index int) []string {
-	var devices []string
-	containers := strings.Split(text, ";")
+	containers := cluster.Devices(text)
 	if index >= len(containers) {
 		return nil
 	}
-	for _, device := range strings.Split(containers[index], ":") {
-		if uuid, _, found := strings.Cut(device, ","); found {
-			devices = append(devices, uuid)
-		}
-	}
-	slices.Sort(devices)
-	return devices
+	slices.Sort(containers[index])
+	return containers[index]
 }
 
 func split(text string) []string {
@@ -163,7 +173,14 @@ func (j *judge) look(pod *cluster.Pod, index int, one vendor, environment map[st
 		return fmt.Errorf("%s: the annotation says %v, its environment %v", one.resource, said, got)
 	}
 	// A container that has ended holds nothing any more; an init container's ids are reused.
-	if index >= len(pod.Spec.InitContainers) && !slices.Equal(j.held[key], ids) {
+	if index < len(pod.Spec.InitContainers) {
+		ids = j.held[key]
+	} else if len(j.held[key]) != wanted {
+		return fmt.Errorf("%s: the kubelet holds %v for it, the spec says %d", one.resource,
+			j.held[key], wanted)
+	}
+	// Not every plugin tells the container which ids it was asked for.
+	if _, found := environment[one.variable+"_IDS"]; found && !slices.Equal(j.held[key], ids) {
 		return fmt.Errorf("%s: it was given the answer for %v, the kubelet holds %v for it",
 			one.resource, ids, j.held[key])
 	}
@@ -232,6 +249,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	j.until = time.Now().Add(patience)
 	for i := range pods {
 		j.lookAtPod(&pods[i])
 	}

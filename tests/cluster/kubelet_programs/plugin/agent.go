@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,8 +15,11 @@ import (
 	"time"
 )
 
-// A little more than the agent allows itself for one request.
-const agentTimeout = 4 * time.Second
+const (
+	agentTimeout = 4 * time.Second // a little more than the agent allows itself for one request
+	askTimeout   = 2 * time.Second // the kubelet starts no other pod meanwhile
+	askAgain     = 20 * time.Millisecond
+)
 
 // The socket API of `hamid node`.
 type agent struct {
@@ -70,9 +74,17 @@ func (a *agent) post(path string, body, into any) error {
 	return json.Unmarshal(text, into)
 }
 
+// To ask writes nothing, so it may be repeated; the agent may be starting anew.
 func (a *agent) begin(resource string, ids [][]string) (*allocation, error) {
+	var lost net.Error
 	found := &allocation{}
-	err := a.post("/v1/allocations", map[string]any{"resource": resource, "containers": ids}, found)
+	until := time.Now().Add(askTimeout)
+	body := map[string]any{"resource": resource, "containers": ids}
+	err := a.post("/v1/allocations", body, found)
+	for errors.As(err, &lost) && time.Now().Before(until) {
+		time.Sleep(askAgain)
+		err = a.post("/v1/allocations", body, found)
+	}
 	if err == nil && len(found.Containers) != len(ids) {
 		err = fmt.Errorf("the agent answered %d containers for %d", len(found.Containers), len(ids))
 	}

@@ -6,11 +6,13 @@
 //
 //	trivial     the devices whose ids the kubelet sent; asks nobody. The reference of speed
 //	agent       the devices that hamid's agent names for the pod whose Allocate this is
+//	vendor      the devices that the annotation of the lock's pod lists next; writes nothing
 //	list-order  asks the agent, but hands out the first devices of its own list: a fault
 //	            that the judge has to see
 //
 // A container gets its devices in the variable --variable, and the kubelet's ids in the same
-// with _IDS. Each Allocate becomes one line of JSON on standard output.
+// with _IDS. Each Allocate becomes one line of JSON on standard output. With --hold the answer
+// stays away, though all else was done, as when a kubelet dies before it hears it.
 package main
 
 import (
@@ -29,6 +31,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"haminodelock.test/kubelet/cluster"
 )
 
 const (
@@ -43,9 +47,11 @@ type plugin struct {
 	variable string
 	devices  []string
 	agent    *agent
+	vendor   *vendor
 	mutex    sync.Mutex // guards next and the lines of standard output
 	next     int
-	over     chan struct{}
+	over     chan struct{} // closed when the kubelet is gone
+	hold     string
 }
 
 // What standard output says of one Allocate.
@@ -104,6 +110,9 @@ func (p *plugin) decide(ids [][]string) (devices [][]string, pod string, err err
 	if p.mode == "trivial" {
 		return ids, "", nil
 	}
+	if p.mode == "vendor" {
+		return p.vendor.decide(ids)
+	}
 	allocation, err := p.agent.begin(p.resource, ids)
 	if err != nil {
 		return nil, "", err
@@ -139,6 +148,11 @@ func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api
 				p.variable:          strings.Join(devices[i], ","),
 				p.variable + "_IDS": strings.Join(ids[i], ","),
 			}})
+	}
+	if _, err := os.Stat(p.hold); p.hold != "" && err == nil {
+		p.say(line{Event: "held", Ids: ids, Pod: pod, Devices: devices})
+		<-p.over
+		return nil, fmt.Errorf("the kubelet has gone")
 	}
 	p.say(line{Event: "allocated", Ids: ids, Pod: pod, Devices: devices})
 	return answer, nil
@@ -197,17 +211,28 @@ func (p *plugin) serve(folder, endpoint string) error {
 
 func main() {
 	p := &plugin{}
-	var agentSocket, prefix, folder string
+	var agentSocket, prefix, folder, kubeconfig, node string
 	var count int
 	flag.StringVar(&p.resource, "resource", "nvidia.com/gpu", "resource to register")
-	flag.StringVar(&p.mode, "mode", "trivial", "trivial, agent or list-order")
+	flag.StringVar(&p.mode, "mode", "trivial", "trivial, agent, vendor or list-order")
 	flag.StringVar(&p.variable, "variable", "TEST_DEVICES", "variable for the devices")
 	flag.StringVar(&agentSocket, "agent", "/run/hamid/agent.sock", "socket of hamid node")
 	flag.StringVar(&prefix, "prefix", "GPU-", "beginning of the devices' names")
 	flag.StringVar(&folder, "folder", api.DevicePluginPath, "the kubelet's folder")
+	flag.StringVar(&p.hold, "hold", "", "while this file exists Allocates get no answer")
+	flag.StringVar(&kubeconfig, "kubeconfig", "", "vendor: how to reach the API server")
+	flag.StringVar(&node, "node", "", "vendor: name of this node")
 	flag.IntVar(&count, "count", 200, "number of devices")
 	flag.Parse()
-	if p.mode != "trivial" && p.mode != "agent" && p.mode != "list-order" {
+	switch p.mode {
+	case "trivial", "agent", "list-order":
+	case "vendor":
+		server, err := cluster.Open(kubeconfig, "vendor-plugin")
+		if err != nil {
+			log.Fatal(err)
+		}
+		p.vendor = &vendor{server, node}
+	default:
 		log.Fatalf("--mode: no such mode: %s", p.mode)
 	}
 	for i := range count {

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plugin, agent and kubelet killed while pods get their devices."""
+
+import time
+
+from cluster import kubelet_scene as scenes
+from cluster.kubelet_kinds import right
+
+PODS = 16
+AFTER = 9  # Allocates, that is in the middle of a pod with two containers
+GPU = scenes.RESOURCE
+
+
+def run(results, scene):
+    scene.start_plugin(GPU)
+    _in_the_middle(results, scene, "plugin", _plugin_again)
+    _in_the_middle(results, scene, "agent", _agent_again)
+    _in_the_middle(results, scene, "kubelet", _kubelet_again)
+    _after_restart(results, scene)
+    _before_checkpoint(results, scene)
+    scene.stop_plugin(GPU)
+
+
+def _plugin_again(scene):
+    name = scene.plugin_name(GPU)
+    scene.group.kill(name)
+    scene.group.start_again(name)
+
+
+def _agent_again(scene):
+    scene.group.kill("hamid-node")
+    scene.start_agent()
+
+
+def _kubelet_again(scene):
+    scene.node.kill_kubelet()
+    scene.node.start_kubelet()
+
+
+def _in_the_middle(results, scene, who, kill):
+    """A pod that is caught in the middle may fail, as any device's pod then does; whoever made
+    it makes another. What none may have is another's devices."""
+    label = f"killed-{who}"
+    begin, _ = scene.create(scenes.burst_pods(label, GPU, PODS, seed=3))
+    scene.wait_allocated(GPU, begin, AFTER)
+    kill(scene)
+    scene.node.wait_allocatable(GPU, scenes.DEVICES)
+    replaced = scene.keep(label, PODS)
+    scene.say(f"{who} killed after {AFTER} Allocates: {replaced} of {PODS} pods replaced")
+    right(results, scene, label, f"the {who} killed in the middle of a burst: each container got "
+          "exactly its devices (case 4.20)", containers=2 * PODS)
+    scene.delete(label)
+
+
+def _after_restart(results, scene):
+    """The kubelet's checkpoint: who runs keeps his devices, without another Allocate."""
+    scene.create(scenes.burst_pods("kept", GPU, 3, seed=4))
+    scene.wait("kept", 3)
+    before = len(scene.plugin_lines())
+    _kubelet_again(scene)
+    scene.node.wait_allocatable(GPU, scenes.DEVICES)
+    asked = [line for line in scene.plugin_lines()[before:] if line["event"] != "registered"]
+    results.check(not asked, "after a restart the kubelet asks nobody for pods that run", asked)
+    scene.create([scenes.pod("kept-new", [{GPU: 3}], "kept")])
+    scene.wait("kept", 4)
+    right(results, scene, "kept", "pods from before the kubelet's restart keep their devices, "
+          "and a new one gets its own", containers=7)
+    scene.delete("kept")
+
+
+def _before_checkpoint(results, scene):
+    """The kubelet dies with an answer on its way to it: a pod that was served asks again, while
+    another is bound and holds the lock."""
+    scene.hold.touch()
+    scene.create([scenes.pod("unheard", [{GPU: 2}], "unheard")])
+    _wait_line(scene, "held")
+    scene.create([scenes.pod("behind", [{GPU: 2}], "unheard")])
+    is_locked = scene.wait_lock(",behind", 20)
+    scene.node.kill_kubelet()
+    scene.hold.unlink()
+    results.check(is_locked, "the next pod is bound while the kubelet has not heard the answer")
+    scene.node.start_kubelet()
+    scene.node.wait_allocatable(GPU, scenes.DEVICES)
+    replaced = scene.keep("unheard", 2)
+    scene.say(f"kubelet killed before its checkpoint: {replaced} of 2 pods replaced")
+    right(results, scene, "unheard", "a pod whose kubelet died before its checkpoint, and the "
+          "one behind it: each got exactly its devices (case 4.20)", containers=2)
+    scene.delete("unheard")
+
+
+def _wait_line(scene, event, seconds=20):
+    deadline = time.monotonic() + seconds
+    while scene.plugin_lines()[-1]["event"] != event and time.monotonic() < deadline:
+        time.sleep(0.05)
