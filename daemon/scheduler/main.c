@@ -106,6 +106,31 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
+static int start_transport(struct service *service)
+{
+    struct hami_error error = HAMI_ERROR_INIT;
+    const struct scheduler_options *options = &service->options;
+    int code;
+    if (!options->keeps_leases) {
+        struct hami_kubernetes_transport_config config =
+            HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+        config.scheduler_names = options->scheduler_names.values;
+        config.scheduler_name_count = options->scheduler_names.count;
+        code = hami_kubernetes_transport_new(service->client, &config,
+                                             &service->transport, &error);
+    } else {
+        struct hami_kubernetes_lease_transport_config config =
+            HAMI_KUBERNETES_LEASE_TRANSPORT_CONFIG_INIT;
+        config.flags = HAMI_KUBERNETES_LEASE_MIRROR;
+        config.namespace_name = options->lease_namespace;
+        config.scheduler_names = options->scheduler_names.values;
+        config.scheduler_name_count = options->scheduler_names.count;
+        code = hami_kubernetes_lease_transport_new(service->client, &config,
+                                                   &service->transport, &error);
+    }
+    return code == 0 ? 0 : fail("Could not make the store of the locks", error.text);
+}
+
 static int start_client(struct service *service)
 {
     struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
@@ -123,14 +148,6 @@ static int start_client(struct service *service)
     if (hami_kubernetes_new(&config, &service->client, &error) != 0) {
         return fail("Could not set up the login to the API server; see --kubeconfig",
                     error.text);
-    }
-    struct hami_kubernetes_transport_config transport =
-        HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
-    transport.scheduler_names = options->scheduler_names.values;
-    transport.scheduler_name_count = options->scheduler_names.count;
-    if (hami_kubernetes_transport_new(service->client, &transport, &service->transport,
-                                      &error) != 0) {
-        return fail("Could not make the node-annotation transport", error.text);
     }
     return 0;
 }
@@ -333,6 +350,7 @@ static int start(struct service *service)
 {
     int status = start_loop(service);
     status = status != 0 ? status : start_client(service);
+    status = status != 0 ? status : start_transport(service);
     status = status != 0 ? status : start_lock(service);
     status = status != 0 ? status : start_upstream(service);
     status = status != 0 ? status : start_listeners(service);

@@ -91,6 +91,13 @@ static const char *const ignored_names[] = {
 
 #define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
 #define OWN_FLAGS_MAX 32
+#define LEASE_NAMESPACE_DEFAULT "hami-nodelock"
+
+/* The texts of flags that are names of something, until they are looked at. */
+struct words {
+    const char *log_format;
+    const char *lock_store;
+};
 
 /* A table of flags that is being put together. */
 struct table {
@@ -194,6 +201,24 @@ static void add_limits(struct table *table, struct scheduler_options *o,
     add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void add_store(struct table *table, struct scheduler_options *o,
+                      struct words *words)
+{
+    const struct hamid_flag rows[] = {
+        {"lock-store", NULL, HAMID_FLAG_TEXT, &words->lock_store,
+         "annotation|lease+mirror",
+         "Where locks are kept: on the Node; or in a Lease object a node and, for the "
+         "device plugins that read and remove them, on the Node as well. All schedulers "
+         "must say the same. Default annotation.",
+         0, 0, NULL},
+        {"lease-namespace", NULL, HAMID_FLAG_TEXT, &o->lease_namespace, "NAME",
+         "The namespace of the Leases; it must exist, and be used for nothing else. "
+         "Default " LEASE_NAMESPACE_DEFAULT ".",
+         0, 0, NULL},
+    };
+    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 static void add_rest(struct table *table, struct scheduler_options *o,
                      const char **log_format)
 {
@@ -213,13 +238,14 @@ static void add_rest(struct table *table, struct scheduler_options *o,
 }
 
 static void fill_flags(struct scheduler_options *o, bool *expire_given,
-                       const char **log_format, struct hamid_flag *ret)
+                       struct words *words, struct hamid_flag *ret)
 {
     struct table table = {ret, 0};
     add_places(&table, o);
     add_filter(&table, o);
     add_limits(&table, o, expire_given);
-    add_rest(&table, o, log_format);
+    add_store(&table, o, words);
+    add_rest(&table, o, &words->log_format);
     for (size_t i = 0; i < IGNORED_COUNT; i++) {
         ret[table.count++] = (struct hamid_flag){
             .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
@@ -252,6 +278,36 @@ static void read_expire_text(struct scheduler_options *options, const char *text
         "HAMI_NODELOCK_EXPIRE is '%.64s', no duration of at least 1s such as 90s or 5m: "
         "locks expire after 5m0s",
         text);
+}
+
+/* False with a line in error. */
+static bool read_words(struct scheduler_options *options, const struct words *words,
+                       char *error)
+{
+    options->log_json = strcmp(words->log_format, "json") == 0;
+    if (!options->log_json && strcmp(words->log_format, "text") != 0) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--logging-format: '%.64s' is neither text nor json",
+                       words->log_format);
+        return false;
+    }
+    options->keeps_leases = strcmp(words->lock_store, "lease+mirror") == 0;
+    if (!options->keeps_leases && strcmp(words->lock_store, "annotation") != 0) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--lock-store: '%.64s' is neither annotation nor lease+mirror",
+                       words->lock_store);
+        return false;
+    }
+    if (!options->keeps_leases && options->lease_namespace != NULL) {
+        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
+                       "--lease-namespace: means nothing without "
+                       "--lock-store=lease+mirror");
+        return false;
+    }
+    if (options->keeps_leases && options->lease_namespace == NULL) {
+        options->lease_namespace = LEASE_NAMESPACE_DEFAULT;
+    }
+    return true;
 }
 
 static enum hamid_flags_result check_options(const struct scheduler_options *options,
@@ -303,20 +359,15 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
 {
     struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
     bool expire_given = false;
-    const char *log_format = "text";
+    struct words words = {.log_format = "text", .lock_store = "annotation"};
     set_defaults(ret);
-    fill_flags(ret, &expire_given, &log_format, flags);
+    fill_flags(ret, &expire_given, &words, flags);
     struct hamid_command command = make_command(flags);
     enum hamid_flags_result result = hamid_flags_parse(&command, argc, argv, NULL, error);
     if (result != HAMID_FLAGS_OK) {
         return result;
     }
-    ret->log_json = strcmp(log_format, "json") == 0;
-    if (!ret->log_json && strcmp(log_format, "text") != 0) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--logging-format: '%.64s' is neither text nor "
-                       "json",
-                       log_format);
+    if (!read_words(ret, &words, error)) {
         return HAMID_FLAGS_WRONG;
     }
     if (!expire_given && expire_text != NULL) {
@@ -330,8 +381,8 @@ char *scheduler_options_help(void)
     struct scheduler_options options;
     struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
     bool expire_given = false;
-    const char *log_format = NULL;
-    fill_flags(&options, &expire_given, &log_format, flags);
+    struct words words;
+    fill_flags(&options, &expire_given, &words, flags);
     struct hamid_command command = make_command(flags);
     return hamid_flags_help(&command);
 }

@@ -27,7 +27,9 @@ struct scheduler_options {
     uint64_t hold_limit_ms;
     uint64_t lock_expire_ms;
     bool expire_bound_owners;
-    uint64_t stall_limit_ms; /* 0 = none */
+    uint64_t stall_limit_ms;     /* 0 = none */
+    bool keeps_leases;           /* locks are kept in Leases, mirrored to the Node */
+    const char *lease_namespace; /* NULL without Leases */
     struct hamid_flag_list scheduler_names;
     struct hamid_flag_list managed_resources;
     uint64_t verbosity;

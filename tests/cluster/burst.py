@@ -81,12 +81,14 @@ class Writers:
 class Burst:
     """One burst on a control plane that runs; hamid and the kubelet are started for it."""
 
-    def __init__(self, plane, say, pods=PODS, allocate_ms=ALLOCATE_MS, patience="30s"):
+    def __init__(self, plane, say, pods=PODS, allocate_ms=ALLOCATE_MS, patience="30s",
+                 store="annotation"):
         self.plane = plane
         self.say = say
         self.pods = pods
         self.allocate_ms = allocate_ms
         self.patience = patience
+        self.store = store
         self.admin = plane.client()
         self.group = plane.group
         self.writers = None
@@ -94,6 +96,9 @@ class Burst:
     def run(self):
         """Answers the checker's report of what the server saw."""
         manifests.make_node(self.admin, NODE, RESOURCE, max(100, self.pods))
+        if self.store != "annotation":
+            for path, body in manifests.lease_role():
+                self.admin.need("POST", path, body)
         self._start_node_side()
         url = self._start_binder()
         self.plane.start_scheduler([manifests.extender(url, RESOURCE, timeout=self.patience)])
@@ -121,6 +126,7 @@ class Burst:
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             "--listen=127.0.0.1:0", f"--address-file={addresses}",
             f"--patience={self.patience}", "--scheduler-name=default-scheduler",
+            f"--lock-store={self.store}",
             f"--managed-resource={RESOURCE}"])
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
@@ -188,6 +194,19 @@ def run_impatient(results, plane):
     return _run(results, "impatience", burst, _when_impatient)
 
 
+def run_leases(results, plane):
+    """The same with the locks in Leases, mirrored for the node side."""
+    burst = Burst(plane, results.say, store="lease+mirror")
+    values = _run(results, "leases", burst, _when_mirrored)
+    lease = burst.admin.need("GET", "/apis/coordination.k8s.io/v1/namespaces/"
+                             f"{manifests.LEASE_NAMESPACE}/leases/{NODE}")
+    node = burst.admin.need("GET", f"/api/v1/nodes/{NODE}")
+    owners = lease.metadata.get("ownerReferences") or [{}]
+    results.check(owners[0].get("uid") == node.metadata["uid"],
+                  "leases: the node owns its Lease", owners)
+    return values
+
+
 def _run(results, part, burst, expectations):
     report = burst.run()
     values = figures.figures(report)
@@ -221,14 +240,18 @@ def _when_impatient(values, _burst):
 
 
 def _when_patient(values, burst):
-    writers = burst.writers
-    for name, figure in (("no bind failed", "failed_binds"),
-                         ("no write met a 422 once the node had a lease", "refused_422")):
-        yield name, values[figure] == 0, values[figure]
+    yield ("no write met a 422 once the node had a lease", values["refused_422"] == 0,
+           values["refused_422"])
     yield ("at most 4 writes a pod", 0 < values["api_writes_per_pod"] <= 4,
            values["api_writes_per_pod"])
     yield ("at most 3 reads a pod", values["api_reads_per_pod"] <= 3,
            values["api_reads_per_pod"])
+    yield from _when_mirrored(values, burst)
+
+
+def _when_mirrored(values, burst):
+    writers = burst.writers
+    yield "no bind failed", values["failed_binds"] == 0, values["failed_binds"]
     yield ("heartbeats and foreign annotations went on meanwhile, all of them taken",
            min(writers.counts.values()) > 0 and not writers.refusals,
            f"{writers.counts}, refused {writers.refusals[:3]}")

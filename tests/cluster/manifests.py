@@ -67,6 +67,30 @@ RULES = {
     ],
 }
 
+# Where --lock-store=lease+mirror keeps its Leases, and what hamid may do there.
+LEASE_NAMESPACE = "hami-nodelock"
+LEASE_RULES = [
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+     "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
+]
+
+
+def lease_role():
+    """(path, object) of what the role needs besides where locks are kept in Leases."""
+    name = USERS["hamid-scheduler"][0]
+    base = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{LEASE_NAMESPACE}"
+    yield "/api/v1/namespaces", {
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE_NAMESPACE}}
+    yield base + "/roles", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": name}, "rules": LEASE_RULES}
+    yield base + "/rolebindings", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+                      "name": name}]}
+
 
 def roles():
     """(path, object) of each role and its binding, in the order to create them."""

@@ -56,6 +56,26 @@ START_TEST(test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_min
 }
 END_TEST
 
+START_TEST(test_the_store_of_the_locks_is_chosen_by_name)
+{
+    ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
+    ck_assert(!options.keeps_leases);
+    ck_assert_ptr_null(options.lease_namespace);
+    ck_assert_int_eq(READ(NULL, "--lock-store=annotation"), HAMID_FLAGS_OK);
+    ck_assert(!options.keeps_leases);
+    ck_assert_int_eq(READ(NULL, "--lock-store=lease+mirror"), HAMID_FLAGS_OK);
+    ck_assert(options.keeps_leases);
+    ck_assert_str_eq(options.lease_namespace, "hami-nodelock");
+    ck_assert_int_eq(READ(NULL, "--lock-store=lease+mirror", "--lease-namespace=locks"),
+                     HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.lease_namespace, "locks");
+    ck_assert_int_eq(READ(NULL, "--lock-store=lease"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "neither annotation nor lease+mirror"));
+    ck_assert_int_eq(READ(NULL, "--lease-namespace=locks"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "means nothing without"));
+}
+END_TEST
+
 START_TEST(test_hamis_own_command_line_is_understood)
 {
     ck_assert_int_eq(
@@ -122,6 +142,7 @@ int main(void)
     tcase_add_test(all, test_defaults);
     tcase_add_test(
         all, test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_minutes);
+    tcase_add_test(all, test_the_store_of_the_locks_is_chosen_by_name);
     tcase_add_test(all, test_hamis_own_command_line_is_understood);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
