@@ -172,6 +172,43 @@ START_TEST(what_an_earlier_node_has_left_is_absent_and_makes_way)
 }
 END_TEST
 
+/* On the server's thread. */
+static void give_to_an_earlier_node(struct kubesim *sim, void *ret_status)
+{
+    *(int *)ret_status = kubesim_request(
+        sim, "PATCH", LEASES_PATH "/n1", "application/merge-patch+json",
+        "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+        "\"name\":\"n1\",\"uid\":\"earlier\"}]}}",
+        NULL);
+}
+
+START_TEST(a_lease_that_became_another_nodes_just_before_the_patch_is_not_written)
+{
+    char *node = uid_of("nodes", NULL);
+    ck_assert_int_eq(take_a(&world, &call), 0);
+    ck_assert_int_eq(free_a(&world, &call), 0);
+    char *before = uid_of("leases", NAMESPACE);
+    int status = 0;
+    struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "leases",
+                                            .user = "admin"},
+                                  .count = 1,
+                                  .hook = give_to_an_earlier_node,
+                                  .hook_data = &status};
+    ck_assert_int_gt(kubesim_arm(world.sim, &fault), 0);
+    ck_assert_int_eq(put_pair(&world, &call, NULL, MEMORY_OF("5"), LOCK_B, LEASE_B),
+                     HAMI_E_HELD);
+    ck_assert_int_eq(status, 200);
+    /* It is left over now: absent, until a take makes way for a new one. */
+    ck_assert_int_eq(put_pair(&world, &call, NULL, NULL, LOCK_B, LEASE_B), 0);
+    char *after = uid_of("leases", NAMESPACE);
+    ck_assert_str_ne(before, after);
+    expect_lease_text(&world, "/metadata/ownerReferences/0/uid", node);
+    free(before);
+    free(after);
+    free(node);
+}
+END_TEST
+
 START_TEST(a_node_that_is_gone_is_told_though_its_lease_stands)
 {
     ck_assert_int_eq(take_a(&world, &call), 0);
@@ -396,6 +433,8 @@ static void add_object_tests(Suite *suite)
     tcase_add_test(tests, a_lease_that_nobody_owns_is_given_to_the_node);
     tcase_add_test(tests, a_lease_that_others_own_is_given_to_the_node_as_well);
     tcase_add_test(tests, what_an_earlier_node_has_left_is_absent_and_makes_way);
+    tcase_add_test(
+        tests, a_lease_that_became_another_nodes_just_before_the_patch_is_not_written);
     tcase_add_test(tests, a_node_that_is_gone_is_told_though_its_lease_stands);
     tcase_add_test(tests, a_name_that_no_node_can_have_is_no_node);
     tcase_add_test(tests, a_configuration_that_makes_no_sense_is_refused_and_named);

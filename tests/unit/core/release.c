@@ -199,6 +199,29 @@ START_TEST(a_hand_over_delivered_twice_whose_second_answer_refuses_is_success_fo
 }
 END_TEST
 
+/* The hand-over may have ended the release before the stranger came. */
+START_TEST(a_release_is_no_loss_where_its_unanswered_hand_over_was_overwritten)
+{
+    static struct scripted_wait a, b;
+    static struct scripted_done done;
+
+    hold(&a);
+    scripted_acquire(&b, "n1", "b", 5000);
+    scripted_release(&done, a.lease, 5000);
+    scripted_answer_code(scripted_call(SCRIPTED_WRITE), 1, HAMI_E_IN_DOUBT);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
+    scripted_answer(scripted_call(SCRIPTED_READ));
+    scripted_dispatch();
+    ck_assert(done.ended);
+    ck_assert_int_eq(done.code, 0);
+    ck_assert(!b.ended);
+    ck_assert_str_eq(scripted_lock_value("n1"), FOREIGN);
+    ck_assert_int_eq(hami_wait_abort(b.wait), 0);
+    scripted_dispatch();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("release");
@@ -223,6 +246,8 @@ int main(void)
     tcase_add_test(unwatched, a_release_of_a_lock_that_is_gone_touches_nothing);
     tcase_add_test(unwatched,
                    a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock);
+    tcase_add_test(
+        unwatched, a_release_is_no_loss_where_its_unanswered_hand_over_was_overwritten);
     suite_add_tcase(suite, unwatched);
     return scripted_run(suite);
 }
