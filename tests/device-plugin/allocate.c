@@ -64,8 +64,7 @@ START_TEST(case_4_22_the_annotation_decides_which_devices_the_ids_only_how_many)
 }
 END_TEST
 
-START_TEST(
-    case_4_18_and_4_07_two_containers_get_theirs_and_the_lock_stays_until_the_second)
+START_TEST(case_4_18_and_4_07_the_lock_stays_until_the_second_container)
 {
     const unsigned asks[] = {1, 2, 0};
     struct plugin_world *w = &all;
@@ -406,9 +405,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests,
                    case_4_22_the_annotation_decides_which_devices_the_ids_only_how_many);
-    tcase_add_test(
-        tests,
-        case_4_18_and_4_07_two_containers_get_theirs_and_the_lock_stays_until_the_second);
+    tcase_add_test(tests, case_4_18_and_4_07_the_lock_stays_until_the_second_container);
     tcase_add_test(tests, case_4_09_containers_without_devices_keep_their_index);
     tcase_add_test(tests, case_4_02_an_init_container_is_served_like_any_other);
     tcase_add_test(tests,
