@@ -4,6 +4,7 @@
 
 import dataclasses
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -29,11 +30,15 @@ class Place:
 
 @dataclasses.dataclass
 class Check:
-    """What a binding shows besides: a command that ends with 0. @missing: why it can't run here."""
+    """What a binding shows besides: a command that ends with 0.
+
+    @missing: why it can't run here. @says: what it has to print.
+    """
     sentence: str
     command: list
     environment: dict
     missing: str = ""
+    says: str = ""
 
 
 @dataclasses.dataclass
@@ -59,6 +64,23 @@ def run(place, command, **options):
     return done.stdout
 
 
+def guide(place, language, name):
+    """The program of docs/embedding.md in that language, as a file below the work folder."""
+    text = (place.source / "docs/embedding.md").read_text()
+    match = re.search(rf"<!-- run -->\n```{language}\n(.*?)```", text, re.DOTALL)
+    if not match:
+        raise Failed(f"docs/embedding.md has no program in {language}")
+    file = place.work / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(match.group(1))
+    return file
+
+
+def guide_check(command, environment):
+    return Check("the program in docs/embedding.md binds a pod", command, environment, "",
+                 "my-pod: OK")
+
+
 def flags(place, *words):
     return run(place, ["pkg-config", *words, "haminodelock-kubernetes"]).split()
 
@@ -80,7 +102,10 @@ def c(place, libraries):
     sources = sorted((place.source / "tests/consumers/c").glob("*.c"))
     run(place, [need("cc"), "-std=gnu11", *STRICT, *flags(place, "--cflags"), *sources, "-o",
                 program, *libraries, "-pthread"])
-    return Program([program], place.environment)
+    shown = place.work / "guide"
+    run(place, ["cc", "-std=gnu11", *STRICT, *flags(place, "--cflags"),
+                guide(place, "c", "guide.c"), "-o", shown, *libraries])
+    return Program([program], place.environment, [guide_check([shown], place.environment)])
 
 
 def c_shared(place):
@@ -105,7 +130,11 @@ def cpp(place, standard):
                 *flags(place, "--cflags"), f"-I{place.source / 'examples'}", *sources, "-o",
                 program, *flags(place, "--libs"), "-pthread"])
     cpp_example(place, standard)
-    return Program([program], place.environment)
+    shown = place.work / "guide"
+    run(place, ["g++", f"-std={standard}", *STRICT, *flags(place, "--cflags"),
+                f"-I{place.source / 'examples'}", guide(place, "cpp", "guide.cpp"), "-o", shown,
+                *flags(place, "--libs")])
+    return Program([program], place.environment, [guide_check([shown], place.environment)])
 
 
 def cpp_example(place, standard):
@@ -150,7 +179,9 @@ def python(place):
                 "HAMI_LAYOUT": str(layout(place))}
     consumer = place.source / "tests/consumers/python/consumer.py"
     mypy = python_with("mypy")
+    shown = guide(place, "python", "guide.py")
     return Program([sys.executable, "-X", "dev", consumer], settings, [
+        guide_check([sys.executable, "-X", "dev", shown], settings),
         Check("the wheel passes the package's own tests",
               [sys.executable, "-m", "unittest", "discover", "-s", folder / "tests", "-t", folder],
               settings),
@@ -177,6 +208,9 @@ def go(place):
     command = go_command()
     settings = {**place.environment, "GOFLAGS": "-buildvcs=false", "GOPROXY": "off",
                 "GOTOOLCHAIN": "local", "CGO_ENABLED": "1"}
+    # Go's cache does not see that pkg-config answers otherwise; of these it knows.
+    libraries = run(place, ["pkg-config", "--variable=libdir", "haminodelock"]).strip()
+    settings["CGO_LDFLAGS"] = f"-O2 -g -L{libraries}"
     folder = place.source / "tests/consumers/go"
     binding = place.source / "bindings/go"
     program, static = place.work / "consumer", place.work / "static"
@@ -186,16 +220,38 @@ def go(place):
     linked = run(place, ["readelf", "-d", static])
     if "haminodelock" in linked:
         raise Failed(f"the static consumer needs the shared library:\n{linked}")
+    shown = guide(place, "go", "guide/main.go").parent
+    (shown / "go.mod").write_text((folder / "go.mod").read_text().replace("../../..",
+                                                                          str(place.source)))
+    run(place, [command, "build", "-o", shown / "guide", "."], cwd=shown, env=settings)
     return Program([program], settings, [
+        guide_check([shown / "guide"], settings),
         Check("go vet finds nothing in the package", [command, "-C", binding, "vet", "./..."],
               settings),
         Check("the package's own tests and examples pass under the race detector",
               [command, "-C", binding, "test", "-race", "-count=1", "./..."], settings)])
 
 
+CARGO_MINIMUM = (1, 77)
+
+
+def cargo_command():
+    """A cargo that is new enough."""
+    found = need("cargo")
+    version = run_plain([found, "--version"]).split()[1]
+    if tuple(int(word) for word in version.split(".")[:2]) < CARGO_MINIMUM:
+        raise Missing("Rust is older than {}.{} here".format(*CARGO_MINIMUM))
+    return found
+
+
+def run_plain(command):
+    """What a command prints, in the environment as it is."""
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, check=True).stdout
+
+
 def rust(place):
     """Copies of the crates, so that nothing is written into the source; no other crate is used."""
-    cargo = need("cargo")
+    cargo = cargo_command()
     for folder in ("bindings/rust", "tests/consumers/rust"):
         shutil.copytree(place.source / folder, place.work / folder,
                         ignore=shutil.ignore_patterns("target"))
@@ -214,8 +270,10 @@ def rust(place):
     linked = run(place, ["readelf", "-d", place.work / "static/debug/consumer"])
     if "haminodelock" in linked:
         raise Failed(f"the static consumer needs the shared library:\n{linked}")
+    guide(place, "rust", "tests/consumers/rust/src/bin/guide.rs")
     build()
     return Program([target / "debug/consumer"], settings, [
+        guide_check([target / "debug/guide"], settings),
         Check("the crates pass their own tests",
               [cargo, "test", *offline, "--manifest-path", crates, "--", "--include-ignored"],
               settings),

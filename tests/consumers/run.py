@@ -86,7 +86,10 @@ def main():
             if check.missing:
                 points.skip(f"{name}: {check.sentence}", check.missing)
             else:
-                points.run(f"{name}: {check.sentence}", check.command, env=check.environment)
+                said = points.run(f"{name}: {check.sentence}", check.command,
+                                  env=check.environment, timeout=LIMIT_SECONDS)
+                if check.says:
+                    points.check(check.says in said, f'{name}: it says "{check.says}"', said)
         for backend in table.BACKENDS:
             show(points, program, backend, work, kubesim)
     points.end()

@@ -26,13 +26,18 @@ class Points:
         self.count += 1
         print(f"ok {self.count} - {sentence} # SKIP {reason}", flush=True)
 
-    def run(self, sentence, command, **options):
-        """A point that a command ends with 0; returns what it printed."""
-        done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False,
-                              timeout=120, **options)
-        self.check(done.returncode == 0, sentence,
-                   f"{' '.join(map(str, command))}\n{done.stdout}")
+    def run(self, sentence, command, timeout=120, **options):
+        """A point that a command ends with 0, in time; returns what it printed."""
+        shown = " ".join(map(str, command))
+        try:
+            done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False,
+                                  timeout=timeout, **options)
+        except subprocess.TimeoutExpired as late:
+            said = (late.stdout or b"").decode(errors="replace")
+            self.check(False, sentence, f"{shown}\nstill ran after {timeout} s\n{said}")
+            return said
+        self.check(done.returncode == 0, sentence, f"{shown}\n{done.stdout}")
         return done.stdout
 
     def end(self):
