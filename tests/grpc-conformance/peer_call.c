@@ -5,7 +5,8 @@
  *   call ID METHOD BYTES TIMEOUT_MS one|many    the message is BYTES bytes "x"
  *   cancel ID
  *   register, devices, pods, pod NAME           typed calls
- * Lines out: ended ID CODE MESSAGES BYTES NEVER_RAN TEXT, and what typed calls brought.
+ * Lines out: first ID (message), ended ID CODE MESSAGES BYTES NEVER_RAN TEXT, and what
+ * typed calls brought.
  */
 #include "peer.h"
 
@@ -34,6 +35,9 @@ static void message_came(void *data, const uint8_t *message, size_t length)
     (void)message;
     one->messages++;
     one->bytes += length;
+    if (one->messages == 1) {
+        peer_say("first %u", one->id);
+    }
 }
 
 static void ended(void *data, const struct hamid_grpc_status *status)

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server. Lines in: stop (no new calls, GOAWAY), end (ends kept calls with OK),
- * calls (how many have not ended). Lines out: kept, gone, calls N, left MS.
+ * calls (how many have not ended). Lines out: stopped, kept, gone, calls N, left MS.
  */
 #include "peer.h"
 
@@ -208,6 +208,7 @@ static void handle(char *line)
 {
     if (strcmp(line, "stop") == 0) {
         hamid_grpc_server_stop(server);
+        peer_say("stopped");
     } else if (strcmp(line, "calls") == 0) {
         peer_say("calls %zu", hamid_grpc_server_calls(server));
     } else if (strcmp(line, "end") == 0) {

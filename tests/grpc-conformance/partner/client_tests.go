@@ -280,6 +280,9 @@ func clientKilled(w *world) error {
 	if _, err := p.expect("kept"); err != nil {
 		return err
 	}
+	if _, err := w.expect("first 1"); err != nil {
+		return err
+	}
 	server.Stop()
 	return w.ended(1, "14 1 5 0")
 }

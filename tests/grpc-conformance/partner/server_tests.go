@@ -339,6 +339,9 @@ func serverGoAway(w *world) error {
 	if err := w.tell("stop"); err != nil {
 		return err
 	}
+	if _, err = w.expect("stopped"); err != nil {
+		return err
+	}
 	// Nobody listens there now: a new call fails, the old one has not ended.
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
