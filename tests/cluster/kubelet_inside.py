@@ -10,9 +10,9 @@ import json
 import pathlib
 import sys
 
-from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_crashes, kubelet_kinds,
-                     kubelet_node, kubelet_plugins, kubelet_scene, kubelet_space, manifests,
-                     processes, results)
+from cluster import (api, control_plane, kubelet, kubelet_burst, kubelet_crashes, kubelet_gateway,
+                     kubelet_kinds, kubelet_node, kubelet_plugins, kubelet_scene, kubelet_space,
+                     manifests, processes, results)
 
 SERVER_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true")
@@ -46,6 +46,7 @@ def test(tally, asked):
         kubelet_kinds.run(tally, scene)
         kubelet_crashes.run(tally, scene)
         kubelet_plugins.run(tally, scene)
+        kubelet_gateway.run(tally, scene)
         return figures
 
 
