@@ -21,6 +21,8 @@
 
 #include "text.h"
 
+#define DEADLINE_ROUNDED_MS                                                              \
+    2 /* that the server's may be earlier, by the rounding of texts */
 #define USER_AGENT "grpc-c-hamid/0.1"
 
 struct hamid_grpc_request {
@@ -203,6 +205,13 @@ static void drained(struct hamid_grpc_stream *stream)
     (void)stream;
 }
 
+/* A server that sees the deadline first cancels the stream. */
+static bool is_late(const struct hamid_grpc_request *request)
+{
+    return request->config.timeout_ms != 0 &&
+           hamid_grpc_internal_now_ms() + DEADLINE_ROUNDED_MS >= request->deadline_ms;
+}
+
 static void closed(struct hamid_grpc_stream *stream, uint32_t error, const char *why)
 {
     struct hamid_grpc_request *request = (struct hamid_grpc_request *)stream;
@@ -211,6 +220,10 @@ static void closed(struct hamid_grpc_stream *stream, uint32_t error, const char 
                    ? HAMID_GRPC_UNAVAILABLE
                    : hamid_grpc_code_of_reset(error);
 
+    if (code == HAMID_GRPC_CANCELLED && is_late(request)) {
+        code = HAMID_GRPC_DEADLINE_EXCEEDED;
+        why = "the call's deadline has passed";
+    }
     hamid_grpc_internal_request_end(request, code, why, never_ran);
 }
 
