@@ -5,6 +5,7 @@
  * does HAMi's handshake itself, and what becomes of calls that go wrong.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "world.h"
@@ -59,6 +60,41 @@ START_TEST(two_containers_cost_seven_calls)
     world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
     ck_assert_uint_eq(world_reads(&world) - reads, 4);
     ck_assert_uint_eq(world_writes(&world) - writes, 3);
+}
+END_TEST
+
+/* What the vendor's plugin sees of the lock while it hands devices out. */
+static char seen[2][128];
+
+static void look_at_lock(void *data)
+{
+    unsigned *count = data;
+    char *lock = kubesim_annotation(world.sim, "nodes", NULL, "n1", HAMI_NODELOCK_KEY);
+
+    if (*count < 2) {
+        snprintf(seen[*count], sizeof(seen[0]), "%s", lock != NULL ? lock : "none");
+    }
+    ++*count;
+    free(lock);
+}
+
+START_TEST(case_1_30_lock_names_the_pod_until_the_node_sides_last_write)
+{
+    static const unsigned two[] = {1, 1, 0};
+    unsigned count = 0;
+
+    connect_vendor();
+    world_pod(&world, "a", two, "GPU-1,NVIDIA,1000,10:;GPU-2,NVIDIA,1000,10:;");
+    world_lock(&world, "a");
+    vendor.in_allocate = look_at_lock;
+    vendor.data = &count;
+    ck_assert_int_eq(kubelet_allocate(&kubelet, "d-0").code, HAMID_GRPC_OK);
+    kubelet_book(&kubelet, "a", "c0", "d-0");
+    ck_assert_int_eq(kubelet_allocate(&kubelet, "d-1").code, HAMID_GRPC_OK);
+    ck_assert_str_eq(seen[0], WORLD_TIME ",ns,a");
+    ck_assert_str_eq(seen[1], WORLD_TIME ",ns,a");
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
 }
 END_TEST
 
@@ -311,6 +347,7 @@ int main(int argc, char **argv)
 
     tcase_add_test(cases, plugin_that_never_releases_works);
     tcase_add_test(cases, two_containers_cost_seven_calls);
+    tcase_add_test(cases, case_1_30_lock_names_the_pod_until_the_node_sides_last_write);
     tcase_add_test(cases, case_1_35_ambiguous_allocate_reaches_nobody);
     tcase_add_test(cases,
                    case_4_20_served_pod_that_the_books_lack_makes_the_call_ambiguous);
