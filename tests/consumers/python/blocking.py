@@ -147,6 +147,19 @@ def hand_off(world):
         after = waiter.end()
         assert after.fence > lease.fence
         after.release()
+        if world.is_kubesim:
+            refused(world, lock)
+
+
+def refused(world, lock):
+    """A pod that another one bound elsewhere: the lease is still held, and is released."""
+    node, pod = world.node(), world.pod()
+    with lock.acquire(node, pod, timeout=PATIENCE) as lease:
+        world.bind_elsewhere(pod, world.node())
+        with raises(Lost):
+            world.bind(lease)
+        assert not lease.is_consumed
+    assert world.value(node) is None
 
 
 def order(world):

@@ -111,6 +111,28 @@ async def hand_off(world):
         assert lease.pod.name in world.value(node) and not waiter.done()
         world.remove(node)
         await (await waiter).release()
+        if world.is_kubesim:
+            await cancelled_bind(world, lock)
+
+
+async def cancelled_bind(world, lock):
+    """Its task is gone, and the Binding may be on its way: the lease is handed off, not released."""
+    node, pod = world.node(), world.pod()
+
+    async def bind():
+        async with lock.acquire(node, pod, timeout=PATIENCE) as lease:
+            bound.append(lease)
+            await world.bind_async(lease)
+
+    bound = []
+    task = asyncio.ensure_future(bind())
+    while not bound:
+        await asyncio.sleep(0)
+    task.cancel()
+    with raises(asyncio.CancelledError):
+        await task
+    assert bound[0].is_consumed and pod.name in world.value(node)
+    world.remove(node)
 
 
 async def order(world):

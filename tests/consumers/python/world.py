@@ -67,6 +67,14 @@ class World:
         else:
             self.bind(lease)
 
+    def bind_elsewhere(self, pod, node):
+        """As another scheduler does, without a lock."""
+        answer = self.client.request(
+            "POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding",
+            {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
+             "target": {"apiVersion": "v1", "kind": "Node", "name": node}})
+        assert answer.status == 201, answer
+
     def lock(self, **arguments):
         return NodeLock(self.transport, **arguments)
 

@@ -43,13 +43,19 @@ class AsyncLease(BaseLease):
 
     def __init__(self, manager: Manager, handle: int) -> None:
         super().__init__(manager, handle)
-        self._checking: set[asyncio.Future[None]] = set()
+        self._using: set[asyncio.Future[Any]] = set()
 
     async def release(self, timeout: float | None = 5.0) -> None:
         """Gives the lock back; see :meth:`haminodelock.Lease.release`. A cancelled task's release
-        goes on behind."""
-        if self._checking:  # of tasks that were cancelled: they end by their own deadline
-            await asyncio.wait(self._checking)
+        goes on behind.
+
+        A bind or check whose task was cancelled is waited for; they end by their own deadline. If
+        the pod was bound by then, the lease is handed off already and nothing is left to do.
+        """
+        while self._using:
+            await asyncio.wait(self._using)
+            if self.is_consumed:
+                return
         ended, future = self._manager._future()
         handle = self._consume()
         try:
@@ -66,12 +72,16 @@ class AsyncLease(BaseLease):
         consumed."""
         ended, future = self._manager._future()
         start_check(self, timeout, ended)
-        self._checking.add(future)
-        future.add_done_callback(self._checked)
-        await asyncio.shield(future)
+        await self._use(future)
 
-    def _checked(self, future: asyncio.Future[None]) -> None:
-        self._checking.discard(future)
+    async def _use(self, future: asyncio.Future[Any]) -> Any:
+        """Waits for what reads the lease; a cancelled task leaves it to release."""
+        self._using.add(future)
+        future.add_done_callback(self._used)
+        return await asyncio.shield(future)
+
+    def _used(self, future: asyncio.Future[Any]) -> None:
+        self._using.discard(future)
         future.exception()  # a task that was cancelled will not look at it
 
     async def __aenter__(self) -> AsyncLease:

@@ -13,6 +13,7 @@ Needs libhaminodelock-kubernetes::
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -23,7 +24,8 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
-from .errors import HamiError, InDoubt
+from .aio import AsyncLease
+from .errors import Closed, HamiError, InDoubt
 from .manager import BaseLease, deadline, start_done
 from .transport import AnyTransport
 
@@ -171,27 +173,23 @@ class KubernetesClient:
             lease.hand_off()
         _native.check(code, error)
 
-    async def bind_async(self, lease: BaseLease, timeout: float | None = 5.0) -> None:
+    async def bind_async(self, lease: AsyncLease, timeout: float | None = 5.0) -> None:
         """The same without blocking the event loop.
 
-        A task that is cancelled meanwhile learns nothing; the lease is handed off, because the
-        Binding may be on its way.
+        A task that is cancelled meanwhile learns nothing. The Binding goes on behind, and the lease
+        is handed off if that ends well; its ``async with`` block waits for the end before it
+        releases.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[HamiError | None] = loop.create_future()
 
         def ended(error: HamiError | None) -> None:  # on the client's thread
-            loop.call_soon_threadsafe(_settle, future, error)
+            loop.call_soon_threadsafe(_settle, lease, future, error)
 
         start = functools.partial(_native.kubernetes().hami_kubernetes_bind_start, self._handle)
         start_done(start, lease.address, deadline(timeout), ended)
-        try:
-            error = await asyncio.shield(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(lambda _: _hand_off_late(lease))
-            raise
-        if error is None or isinstance(error, InDoubt):
-            lease.hand_off()
+        lease._uses += 1  # until _settle, which runs on this thread
+        error = await lease._use(future)
         if error:
             raise error
 
@@ -227,11 +225,10 @@ class KubernetesClient:
         self.close()
 
 
-def _settle(future: asyncio.Future[HamiError | None], error: HamiError | None) -> None:
-    if not future.done():
-        future.set_result(error)
-
-
-def _hand_off_late(lease: BaseLease) -> None:
-    if not lease.is_consumed:
-        lease.hand_off()
+def _settle(lease: AsyncLease, future: asyncio.Future[HamiError | None],
+            error: HamiError | None) -> None:
+    lease._uses -= 1
+    if error is None or isinstance(error, InDoubt):
+        with contextlib.suppress(Closed):  # a manager that was freed leaves it to the node side
+            lease.hand_off()
+    future.set_result(error)

@@ -60,7 +60,7 @@ class BaseLease:
     def __init__(self, manager: Manager, handle: int) -> None:
         self._manager = manager
         self._handle: int | None = handle
-        self._checks = 0  # under way; the lease must not be consumed before they end
+        self._uses = 0  # calls under way that read the C lease; it is not consumed before they end
         view = _native.sized(_native.LeaseView)
         code = _native.core.hami_lease_facts(handle, ctypes.byref(view))
         if code not in (0, Closed.code):
@@ -97,8 +97,8 @@ class BaseLease:
     def _consume(self) -> int:
         """The C lease, for a function that consumes it."""
         handle = self.address
-        if self._checks:
-            raise InvalidArgument("a check of the lease is under way")
+        if self._uses:
+            raise InvalidArgument("a check or a bind with the lease is under way")
         self._handle = None
         return handle
 
@@ -295,11 +295,15 @@ def start_check(lease: BaseLease, timeout: float | None,
                 ended: Callable[[HamiError | None], None]) -> None:
     """@ended gets None if the lock is still the lease's."""
     def over(error: HamiError | None) -> None:
-        lease._checks -= 1
+        lease._uses -= 1
         ended(error)
 
-    start_done(_native.core.hami_lease_check_start, lease.address, deadline(timeout), over)
-    lease._checks += 1
+    lease._uses += 1
+    try:
+        start_done(_native.core.hami_lease_check_start, lease.address, deadline(timeout), over)
+    except BaseException:
+        lease._uses -= 1
+        raise
 
 
 def start_done(start: Callable[..., int], handle: int, deadline_ns: int,
