@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a holder can do with its lock, and what can happen to it.
 
+use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::mpsc;
+use std::sync::{mpsc, Arc};
+use std::task::{Context, Wake, Waker};
+use std::time::Instant;
 
+use haminodelock::kubernetes::Client;
 use haminodelock::{Code, NodeLock, SlotState};
 
 use crate::world::{block_on, failed, give, take, want, Queued, World, PATIENCE};
@@ -57,6 +61,50 @@ pub fn hand_off(world: &World) {
         assert!(after.fence() > fence);
         give(after);
     }
+    if let Some(client) = &world.client {
+        refused_bind(world, client);
+        dropped_bind(world, client);
+    }
+}
+
+/// A pod that another one bound elsewhere: the error has the lease, and dropping it releases.
+fn refused_bind(world: &World, client: &Client) {
+    let lock = world.lock();
+    for as_future in [false, true] {
+        let (node, pod) = (world.node(), world.pod());
+        let lease = take(&lock, &node, pod.clone());
+        world.bind_elsewhere(&pod, &world.node());
+        let failed = if as_future {
+            block_on(client.bind_async(lease, PATIENCE)).unwrap_err()
+        } else {
+            client.bind(lease, PATIENCE).unwrap_err()
+        };
+        assert_eq!(failed.error.code(), Code::Lost);
+        give(failed.lease.unwrap());
+        assert_eq!(world.value(&node), None);
+    }
+}
+
+/// The Binding goes on when its future is dropped, and the lease is handed off.
+fn dropped_bind(world: &World, client: &Client) {
+    let (node, pod, lock) = (world.node(), world.pod(), world.lock());
+    let mut bind = Box::pin(client.bind_async(take(&lock, &node, pod.clone()), PATIENCE));
+    let polled = bind.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Ignored))));
+    assert!(polled.is_pending());
+    drop(bind);
+    let until = Instant::now() + PATIENCE;
+    while lock.stats().unwrap().handoffs == 0 {
+        assert!(Instant::now() < until, "the lease was not handed off");
+        std::thread::yield_now();
+    }
+    assert!(world.value(&node).unwrap().contains(&pod.name));
+    world.remove(&node);
+}
+
+struct Ignored;
+
+impl Wake for Ignored {
+    fn wake(self: Arc<Self>) {}
 }
 
 pub fn try_held(world: &World) {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use haminodelock::kubernetes::{Client, NodeTransport};
+use haminodelock::kubernetes::{Client, Method, NodeTransport};
 use haminodelock::{
     Acquire, Action, Code, Edit, Lease, MemoryStore, NodeLock, OwnerFacts, Pod, Request, Result,
     TransportHandle, KEY,
@@ -22,7 +22,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct World {
     pub transport: TransportHandle,
     store: Option<MemoryStore>,
-    client: Option<Client>,
+    pub client: Option<Client>,
     pods: Vec<Pod>,
     pods_used: Cell<usize>,
     nodes_used: Cell<usize>,
@@ -82,6 +82,19 @@ impl World {
         assert!(expect.is_some());
         let edit = Edit { action: Action::Put, key: KEY.into(), expect, value: None };
         self.transport.call(node, &[edit], None, PATIENCE).unwrap();
+    }
+
+    /// Binds a pod as another scheduler does, without a lock.
+    pub fn bind_elsewhere(&self, pod: &Pod, node: &str) {
+        let path = format!("/api/v1/namespaces/{}/pods/{}/binding", pod.namespace, pod.name);
+        let body = format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{{\"name\":\"{}\"}},\
+             \"target\":{{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"{node}\"}}}}",
+            pod.name
+        );
+        let client = self.client.as_ref().unwrap();
+        let answer = client.request(Method::Post, &path, Some(&body), PATIENCE).unwrap();
+        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
     }
 
     /// Binds the lease's pod, and hands the lease off.
