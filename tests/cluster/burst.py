@@ -100,8 +100,7 @@ class Burst:
             for path, body in manifests.lease_role():
                 self.admin.need("POST", path, body)
         self._start_node_side()
-        url = self._start_binder()
-        self.plane.start_scheduler([manifests.extender(url, RESOURCE, timeout=self.patience)])
+        self._start_scheduler()
         self.say("kube-scheduler, hamid and the simulated kubelet are ready")
         with Writers(self.plane, NODE) as self.writers:
             # The first take on a node without a lease tests its resourceVersion, which the
@@ -117,6 +116,10 @@ class Burst:
             found = events.read(file)
         return figures.Report(found, figures.Options(
             allocate_ms=self.allocate_ms, pod_prefix=BURST))
+
+    def _start_scheduler(self):
+        url = self._start_binder()
+        self.plane.start_scheduler([manifests.extender(url, RESOURCE, timeout=self.patience)])
 
     def _start_binder(self):
         """Starts hamid on free ports; answers the URL that kube-scheduler is to call."""

@@ -97,7 +97,10 @@ class ControlPlane:
 
         It serves pods of that schedulerName.
         """
-        self.with_ports(1, lambda ports: self._try_scheduler(extenders, name, ports[0]))
+        program = "kube-scheduler" if name == "default-scheduler" else f"kube-scheduler-{name}"
+        words = {"profiles": [{"schedulerName": name}], "extenders": extenders}
+        self.with_ports(1, lambda ports: self.try_scheduler(
+            program, self.programs["kube-scheduler"], words, ports[0]))
 
     def start_again(self, name):
         """After a kill: etcd with its data, kube-apiserver on its port; waits for it."""
@@ -214,20 +217,19 @@ class ControlPlane:
                 raise processes.Failed("namespace default did not appear within 30 s")
             time.sleep(0.05)
 
-    def _try_scheduler(self, extenders, name, port):
+    def try_scheduler(self, name, path, words, port, environment=None):
+        """Starts that kube-scheduler on that port, with words in its configuration."""
         group_version = "v1" if self.minor >= 25 else "v1beta3"
-        program = "kube-scheduler" if name == "default-scheduler" else f"kube-scheduler-{name}"
-        path = self.folder / f"{program}.json"
-        path.write_text(json.dumps({
+        file = self.folder / f"{name}.json"
+        file.write_text(json.dumps({
             "apiVersion": f"kubescheduler.config.k8s.io/{group_version}",
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler"))},
-            "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": name}],
-            "extenders": extenders}, indent=2))
-        self.scheduler = self.group.start(program, [
-            self.programs["kube-scheduler"], f"--config={path}", "--bind-address=127.0.0.1",
-            f"--secure-port={port}", f"--cert-dir={self.folder / 'scheduler'}", "--v=2"])
+            "leaderElection": {"leaderElect": False}, **words}, indent=2))
+        self.scheduler = self.group.start(name, [
+            path, f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+            f"--cert-dir={self.folder / 'scheduler'}", "--v=2",
+            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"], environment)
         # It makes a certificate for itself; only its health is asked here.
         context = ssl.create_default_context()
         context.check_hostname = False
@@ -244,4 +246,4 @@ class ControlPlane:
             finally:
                 connection.close()
 
-        self.group.wait_until(program, self.scheduler, is_ready, 60)
+        self.group.wait_until(name, self.scheduler, is_ready, 60)
