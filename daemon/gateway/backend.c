@@ -17,6 +17,7 @@
 #define REGISTER_MS 5000
 #define PAUSE_FIRST_MS 50
 #define PAUSE_LAST_MS 2000
+#define PAUSE_LOST_MS 500
 
 static const struct hamid_grpc_method methods[] = {
     {HAMID_KUBELET_GET_OPTIONS, gateway_handle_options},
@@ -113,6 +114,10 @@ static void attempt(struct gateway_plugin *plugin)
     V1beta1__DevicePluginOptions options = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
     V1beta1__RegisterRequest request = V1BETA1__REGISTER_REQUEST__INIT;
 
+    if (plugin->server != NULL &&
+        !folder_has(&plugin->gateway->kubelet, &plugin->socket)) {
+        close_socket(plugin); /* a kubelet that started has removed it */
+    }
     if (plugin->server != NULL || open_socket(plugin)) {
         options.pre_start_required = 1;
         options.get_preferred_allocation_available = plugin->wants_preferred;
@@ -158,6 +163,17 @@ void gateway_backend_restart(struct gateway_plugin *plugin)
     plugin->pause_ms = PAUSE_FIRST_MS;
     close_socket(plugin);
     attempt(plugin);
+}
+
+/* A kubelet that has ended makes itself heard when it is back; one that has only dropped
+ * the plugin does not, so that it is asked again. */
+void gateway_backend_lost(struct gateway_plugin *plugin)
+{
+    if (plugin->is_registered && plugin->registering == NULL) {
+        plugin->is_registered = false;
+        plugin->pause_ms = PAUSE_LOST_MS;
+        plan_retry(plugin);
+    }
 }
 
 void gateway_backend_stop(struct gateway_plugin *plugin)

@@ -133,13 +133,18 @@ int folder_listen(const struct folder *folder, const char *name,
     return -1;
 }
 
-void folder_remove(const struct folder *folder, struct folder_socket *socket)
+bool folder_has(const struct folder *folder, const struct folder_socket *socket)
 {
     struct stat status;
 
-    if (socket->inode != 0 &&
-        fstatat(folder->fd, socket->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        status.st_dev == socket->device && status.st_ino == socket->inode) {
+    return socket->inode != 0 &&
+           fstatat(folder->fd, socket->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_dev == socket->device && status.st_ino == socket->inode;
+}
+
+void folder_remove(const struct folder *folder, struct folder_socket *socket)
+{
+    if (folder_has(folder, socket)) {
         (void)unlinkat(folder->fd, socket->name, 0);
     }
     memset(socket, 0, sizeof(*socket));

@@ -44,6 +44,9 @@ bool folder_is_trusted(uid_t uid);
 int folder_listen(const struct folder *folder, const char *name,
                   struct folder_socket *ret, char *error, size_t size);
 
+/* Is the socket that was made still there? */
+bool folder_has(const struct folder *folder, const struct folder_socket *socket);
+
 /* Removes the socket if it is still the one that was made. */
 void folder_remove(const struct folder *folder, struct folder_socket *socket);
 

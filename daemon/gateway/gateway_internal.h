@@ -98,6 +98,8 @@ void gateway_call_remove(struct gateway_call *call);
 void gateway_backend_start(struct gateway_plugin *plugin);
 /* The same from the beginning: the kubelet has started anew. */
 void gateway_backend_restart(struct gateway_plugin *plugin);
+/* Nobody listens to its devices any more: the kubelet has ended, or dropped it. */
+void gateway_backend_lost(struct gateway_plugin *plugin);
 void gateway_backend_stop(struct gateway_plugin *plugin);
 
 /* ---- listing.c ---- */

@@ -35,9 +35,26 @@ static void listener_cut(struct gateway_call *base)
     free(listener);
 }
 
+static bool has_listener(const struct gateway_plugin *plugin)
+{
+    for (const struct gateway_call *call = plugin->calls; call != NULL;
+         call = call->next) {
+        if (call->cut == listener_cut) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void listener_gone(void *data)
 {
-    listener_free(data);
+    struct listener *listener = data;
+    struct gateway_plugin *plugin = listener->base.plugin;
+
+    listener_free(listener);
+    if (!has_listener(plugin)) {
+        gateway_backend_lost(plugin);
+    }
 }
 
 static void send_devices(struct listener *listener)

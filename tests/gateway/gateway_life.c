@@ -177,6 +177,15 @@ START_TEST(case_4_20_kubelet_that_restarts_gets_the_plugin_again)
 }
 END_TEST
 
+START_TEST(kubelet_that_drops_the_plugin_is_asked_again)
+{
+    connect_vendor();
+    kubelet_drop_plugin(&kubelet);
+    kubelet_wait_devices(&kubelet, 8);
+    ck_assert_uint_eq(vendor.lists, 1);
+}
+END_TEST
+
 START_TEST(plugin_that_ends_is_gone_until_it_registers_again)
 {
     connect_vendor();
@@ -335,6 +344,7 @@ int main(int argc, char **argv)
     tcase_add_test(cases, devices_come_through_and_their_changes);
     tcase_add_test(cases, preferences_come_through);
     tcase_add_test(cases, case_4_20_kubelet_that_restarts_gets_the_plugin_again);
+    tcase_add_test(cases, kubelet_that_drops_the_plugin_is_asked_again);
     tcase_add_test(cases, plugin_that_ends_is_gone_until_it_registers_again);
     tcase_add_test(cases, plugin_that_registers_twice_replaces_itself);
     tcase_add_test(cases, gateway_that_is_killed_takes_up_where_the_annotations_say);

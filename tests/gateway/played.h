@@ -60,6 +60,9 @@ void kubelet_stop(struct played_kubelet *kubelet);
 /* Dies and starts anew; its books are on disk. */
 void kubelet_restart(struct played_kubelet *kubelet);
 
+/* Hangs up on the plugin, and lives on. */
+void kubelet_drop_plugin(struct played_kubelet *kubelet);
+
 /* Waits until a plugin listed so many devices. */
 void kubelet_wait_devices(struct played_kubelet *kubelet, size_t count);
 /* Waits until no plugin is connected. */

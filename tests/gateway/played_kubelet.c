@@ -188,6 +188,21 @@ void kubelet_restart(struct played_kubelet *kubelet)
     stage_do(kubelet->stage, open_servers, kubelet);
 }
 
+static void drop_plugin(void *data)
+{
+    struct played_kubelet *kubelet = data;
+
+    kubelet->client = hamid_grpc_client_free(kubelet->client);
+    stage_change(kubelet->stage);
+    kubelet->devices = 0;
+    stage_changed(kubelet->stage);
+}
+
+void kubelet_drop_plugin(struct played_kubelet *kubelet)
+{
+    stage_do(kubelet->stage, drop_plugin, kubelet);
+}
+
 /* ---- what the test asks ---- */
 
 struct wanted {
