@@ -75,8 +75,10 @@ def _through_hamid(results, scene, name, trivial, mode="agent"):
         "node_calls_per_pod": round(calls / PODS, 2)}
     results.say("figures: " + json.dumps(figures))
     _check(results, figures, code, verdict)
-    results.check(created != bound(scene, created),
-                  "pods were bound in another order than they were created in")
+    order = bound(scene, created)
+    results.check(created != order, "pods were bound in another order than they were created in")
+    results.check(allocated(scene, created) == order, "and got their devices in the order in "
+                  "which they were bound (case 4.17)", (order, allocated(scene, created)))
     results.check(scene.wait_lock(None, 10), "no lock is left on the node", scene.lock())
     scene.delete(name)
     scene.stop_plugin()
@@ -137,3 +139,10 @@ def bound(scene, names):
     return [call["objectRef"]["name"] for call in _calls(scene)
             if call.get("objectRef", {}).get("subresource") == "binding"
             and call["responseStatus"]["code"] == 201 and call["objectRef"]["name"] in names]
+
+
+def allocated(scene, names):
+    """These pods in the order of their first Allocates."""
+    pods = [line["pod"].rpartition("/")[2] for line in scene.plugin_lines()
+            if line["event"] == "allocated"]
+    return list(dict.fromkeys(name for name in pods if name in names))

@@ -19,6 +19,7 @@ def run(results, scene):
     _in_the_middle(results, scene, "kubelet", _kubelet_again)
     _after_restart(results, scene)
     _before_checkpoint(results, scene)
+    _past_the_age(results, scene)
     scene.stop_plugin(GPU)
 
 
@@ -87,6 +88,35 @@ def _before_checkpoint(results, scene):
     right(results, scene, "unheard", "a pod whose kubelet died before its checkpoint, and the "
           "one behind it: each got exactly its devices (case 4.20)", containers=2)
     scene.delete("unheard")
+
+
+def _past_the_age(results, scene):
+    """A pod is bound, and the kubelet is away for longer than a lock may grow old."""
+    scene.node.kill_kubelet()
+    scene.create([scenes.pod("overdue", [{GPU: 1}], "overdue")])
+    results.check(scene.wait_lock(",overdue", 20), "the lock names a pod that was bound")
+    scene.create([scenes.pod("patient", [{GPU: 2}], "overdue")])
+    is_told = _wait_alarm(scene, "overdue")
+    results.check(is_told and (scene.lock() or "").endswith(",overdue"),
+                  "past its age the lock stays with its pod, under an alarm (case 1.10)",
+                  scene.lock())
+    scene.node.start_kubelet()
+    scene.node.wait_allocatable(GPU, scenes.DEVICES)
+    scene.keep("overdue", 2)
+    right(results, scene, "overdue", "the pod that was waited for, and the one behind it: each "
+          "got exactly its devices", containers=2)
+    scene.delete("overdue")
+
+
+def _wait_alarm(scene, name, seconds=30):
+    """hamid's page of locks has one for this pod."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for node in scene.locks():
+            if any(slot["alarm"] and slot.get("pod") == name for slot in node["slots"]):
+                return True
+        time.sleep(0.2)
+    return False
 
 
 def _wait_line(scene, event, seconds=20):

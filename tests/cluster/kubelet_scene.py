@@ -3,6 +3,7 @@
 """A real node and all that serves pods on it: filter, kube-scheduler, hamid, a device plugin."""
 
 import concurrent.futures
+import http.client
 import json
 import random
 import subprocess
@@ -20,6 +21,7 @@ VENDORS = {RESOURCE: ("vgpu", "NVIDIA", "GPU-"), SECOND: ("dcu", "DCU", "DCU-")}
 PODS = "/api/v1/namespaces/default/pods"
 PRIORITIES = 10
 PATIENCE = 90.0
+LOCK_EXPIRE = "5s"
 
 
 def variable(resource):
@@ -56,6 +58,7 @@ class Scene:
         self.agent_socket = plane.folder / "agent.sock"
         self.hold = plane.folder / "hold"
         self.specs = {}
+        self.binder = None
 
     def start(self):
         for value in range(PRIORITIES):
@@ -231,6 +234,15 @@ class Scene:
                 return False
             time.sleep(0.05)
 
+    def locks(self):
+        """What hamid scheduler says of each node's locks."""
+        connection = http.client.HTTPConnection(self.binder, timeout=5)
+        try:
+            connection.request("GET", "/v1/locks")
+            return json.loads(connection.getresponse().read())["nodes"]
+        finally:
+            connection.close()
+
     def lock(self):
         return self.node.annotations().get(burst.LOCK)
 
@@ -249,12 +261,13 @@ class Scene:
             suites.BUILD / "daemon/hamid", "scheduler",
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             "--listen=127.0.0.1:0", f"--address-file={addresses}", "--patience=60s",
-            f"--filter-url={filter_url}", "--scheduler-name=default-scheduler",
+            f"--filter-url={filter_url}", f"--lock-expire={LOCK_EXPIRE}", "--scheduler-name=default-scheduler",
             f"--managed-resource={RESOURCE}", f"--managed-resource={SECOND}"])
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
                               lambda: burst.binder_is_ready(address), 30)
+        self.binder = address
         return f"http://{address}"
 
 
