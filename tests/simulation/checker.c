@@ -253,6 +253,7 @@ void checker_pod(struct world *world, struct pod *pod, const struct object *befo
     if (after && strcmp(seen->uid, after->uid) != 0) {
         leave(world, pod->index);
         seen->anew = seen->uid[0] != '\0';
+        seen->made_ns = world_now(world);
         (void)snprintf(seen->uid, sizeof(seen->uid), "%s", after->uid);
         seen->excused = seen->lost = seen->aged = false;
         seen->revoked_count = 0;

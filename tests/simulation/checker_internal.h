@@ -15,6 +15,7 @@ struct seen_pod {
     int node; /* in its window there; -1 = in none */
     bool excused;
     bool lost; /* a lost lock of it was counted */
+    uint64_t made_ns;
     bool anew; /* a pod of this name was there before it */
     bool aged; /* a lock that no lease says more about was taken from it for its age */
     /* revocations of its Bindings: node and fence, the latest round about */

@@ -74,7 +74,10 @@ static void check_proof(struct world *world, const struct node *node,
     bool has_lease = checker_is_own_lease(object_get(before, slot->lock), lease);
     bool aged = world_now(world) >= place->lock_ns + world->age_least_ns;
 
-    if (pod->object->node[0] || pod->object->deleting ||
+    /* By its name alone a lock is nobody's who came after it. */
+    bool older = !has_lease && place->lock_ns < seen->made_ns;
+
+    if (older || pod->object->node[0] || pod->object->deleting ||
         pod->object->phase != POD_PENDING || seen->excused || seen->lost) {
         return;
     }

@@ -223,20 +223,20 @@ static uint64_t mix(uint64_t seed, uint64_t number)
 
 struct plan run_plan(const struct options *options, uint64_t number)
 {
-    /* Few nodes with long queues, some, and many. */
+    /* Few nodes with long queues, some, and now and then thousands. */
     static const struct {
         uint32_t nodes, burst;
         uint64_t acquires;
-    } shapes[] = {{1, 30, 400},   {2, 40, 800},  {8, 30, 2000},
-                  {30, 40, 3000}, {3, 20, 1000}, {2000, 30, 5000}};
+    } shapes[] = {{1, 30, 400},  {2, 40, 800},    {8, 30, 2000},   {30, 40, 3000},
+                  {3, 20, 1000}, {100, 40, 3000}, {2000, 30, 5000}};
     /* Keys and permits, drawn from the seed; most worlds have one of each. */
     static const struct {
         uint32_t keys, permits;
     } slots[] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1},
                  {2, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}};
-    size_t count = sizeof(shapes) / sizeof(shapes[0]);
+    size_t count = sizeof(shapes) / sizeof(shapes[0]) - 1;
     uint64_t seed = mix(options->seed, number);
-    size_t shape = number % count;
+    size_t shape = number % (4 * count) == 17 ? count : number % count;
     size_t kind = options->broken == BROKEN_NOTHING
                       ? seed / 6 % (sizeof(slots) / sizeof(slots[0]))
                       : 0;
