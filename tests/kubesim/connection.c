@@ -19,12 +19,19 @@
 #include "tls.h"
 
 static const struct timeval handshake_limit = {10, 0};
+static const struct timeval linger_limit = {2, 0};
 
-static void destroy(struct sim_connection *connection)
+static void close_protocol(struct sim_connection *connection)
 {
     if (connection->protocol != NULL) {
         connection->protocol->close(connection->state);
+        connection->protocol = NULL;
     }
+}
+
+static void destroy(struct sim_connection *connection)
+{
+    close_protocol(connection);
     if (connection->reset) {
         struct linger linger = {.l_onoff = 1, .l_linger = 0};
         (void)setsockopt(bufferevent_getfd(connection->stream), SOL_SOCKET, SO_LINGER,
@@ -41,6 +48,17 @@ static void destroy(struct sim_connection *connection)
     free(connection);
 }
 
+/* Closing a socket with unread bytes resets it, and the reset can overtake what was
+ * written last, such as the word which requests were left out. */
+static void linger(struct sim_connection *connection)
+{
+    close_protocol(connection);
+    connection->fate = SIM_LINGERING;
+    bufferevent_set_timeouts(connection->stream, &linger_limit, &linger_limit);
+    (void)SSL_shutdown(bufferevent_openssl_get_ssl(connection->stream));
+    (void)shutdown(bufferevent_getfd(connection->stream), SHUT_WR);
+}
+
 static void on_turn(evutil_socket_t fd, short what, void *data)
 {
     struct sim_connection *connection = data;
@@ -49,8 +67,10 @@ static void on_turn(evutil_socket_t fd, short what, void *data)
     if (connection->fate == SIM_ALIVE && connection->protocol != NULL) {
         connection->protocol->turn(connection->state);
     }
-    if (connection->fate == SIM_DEAD || (connection->fate == SIM_DRAINING &&
-                                         evbuffer_get_length(connection->output) == 0)) {
+    if (connection->fate == SIM_DRAINING &&
+        evbuffer_get_length(connection->output) == 0) {
+        linger(connection);
+    } else if (connection->fate == SIM_DEAD) {
         destroy(connection);
     }
 }

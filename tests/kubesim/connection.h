@@ -26,7 +26,13 @@ struct sim_protocol {
     void (*close)(void *state);
 };
 
-enum sim_fate { SIM_ALIVE, SIM_DRAINING, SIM_DEAD };
+enum sim_fate {
+    SIM_ALIVE,
+    SIM_DRAINING,  /* what is written goes out */
+    SIM_LINGERING, /* our half is closed; what comes in is thrown away until the peer's is
+                    */
+    SIM_DEAD
+};
 
 struct sim_connection {
     struct kubesim *server;
