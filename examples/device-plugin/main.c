@@ -285,7 +285,7 @@ static void say_hello(const struct plugin *plugin)
 
     hamid_log_info(0, "Starting hami-device-plugin " HAMI_VERSION_STRING, "node",
                    plugin->options.node, "resource", plugin->settings.resource, "devices",
-                   hamid_log_number(count, plugin->settings.device_count), "lock",
+                   hamid_log_number(count, plugin->settings.device_count), "lockKey",
                    plugin->handshake != NULL ? plugin->options.key : NULL, "server",
                    plugin->client != NULL ? hami_kubernetes_server(plugin->client) : NULL,
                    NULL);

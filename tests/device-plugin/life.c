@@ -327,6 +327,7 @@ START_TEST(case_1_33_the_lock_is_read_and_freed_under_the_key_that_was_given)
     const unsigned one[] = {1, 0};
 
     plugin_world_start_with(&all, flags, NULL);
+    expect_logged("lockKey=\"example.com/our.lock\"");
     world_pod(&all.world, "p", one, "GPU-a,NVIDIA,1,0:;");
     ck_assert_int_eq(kubesim_set_annotation(all.world.sim, "nodes", NULL, "n1", key,
                                             WORLD_TIME ",ns,another"),

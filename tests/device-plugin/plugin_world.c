@@ -18,6 +18,8 @@
 extern char **environ;
 
 const char *plugin_path;
+static char plugin_log[128] =
+    "/dev/null"; /* where processes write their standard error */
 
 static const char usual_devices[] =
     "resource: nvidia.com/gpu\n"
@@ -73,7 +75,8 @@ pid_t plugin_spawn(const char *const *words)
     posix_spawn_file_actions_init(&actions);
     if (getenv("HAMI_TEST_VERBOSE") == NULL) {
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, 2, plugin_log,
+                                         O_WRONLY | O_CREAT | O_APPEND, 0600);
     }
     ck_assert_int_eq(posix_spawn(&pid, plugin_path, &actions, NULL, arguments, environ),
                      0);
@@ -132,6 +135,7 @@ void plugin_world_start_with(struct plugin_world *all, const char *const *flags,
     snprintf(all->folder, sizeof(all->folder), "%s/plugins", all->world.folder);
     snprintf(all->devices, sizeof(all->devices), "%s/devices.yaml", all->world.folder);
     snprintf(all->health, sizeof(all->health), "%s/health-b", all->world.folder);
+    snprintf(plugin_log, sizeof(plugin_log), "%s/log", all->world.folder);
     ck_assert_int_eq(mkdir(all->folder, 0700), 0);
     write_file(all->health, "");
     snprintf(text, sizeof(text), usual_devices, all->health);
@@ -155,7 +159,23 @@ void plugin_world_stop(struct plugin_world *all)
     snprintf(path, sizeof(path), "%s/" HAMID_KUBELET_SOCKET_NAME, all->folder);
     (void)unlink(path);
     ck_assert_int_eq(rmdir(all->folder), 0); /* the plugin's socket went with it */
+    (void)unlink(plugin_log);
+    strcpy(plugin_log, "/dev/null");
     (void)unlink(all->devices);
     (void)unlink(all->health);
     world_stop(&all->world);
+}
+
+void expect_logged(const char *word)
+{
+    FILE *file = fopen(plugin_log, "r");
+    static char text[65536];
+
+    if (getenv("HAMI_TEST_VERBOSE") != NULL) {
+        return; /* it went to whoever looks on */
+    }
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    expect_word(text, word);
 }

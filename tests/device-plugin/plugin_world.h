@@ -44,6 +44,9 @@ int plugin_wait(pid_t pid);
 
 void write_file(const char *path, const char *text);
 
+/* Fails unless a process has logged so. */
+void expect_logged(const char *word);
+
 /* Fails unless the text has the word. */
 void expect_word(const char *text, const char *word);
 

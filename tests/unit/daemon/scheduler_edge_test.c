@@ -255,6 +255,85 @@ START_TEST(test_thousands_of_binds_wait_on_one_thread_and_all_are_answered_at_th
 }
 END_TEST
 
+START_TEST(test_case_3_24_old_words_of_the_handshake_keep_no_node_out)
+{
+    static const char *const words[] = {"Deleted_2026.01.02 03:04:05", "Deleted",
+                                        "rubbish", "Requesting_2026-01-02 03:04:05"};
+    char name[16];
+
+    running_start(&running, NULL);
+    running_pods(&running, "p", 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(kubesim_set_annotation(running.sim, "nodes", NULL, "n1",
+                                                "hami.io/node-handshake", words[i]),
+                         200);
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        running_bind(&running, &clients[i], name, "n1");
+        ck_assert_str_eq(running_error(&clients[i]), "");
+        running_release(&running, "n1", name);
+    }
+    running_close(clients, 4);
+    running_stop(&running);
+}
+END_TEST
+
+/* A pod that asks for a GPU in its init container alone; `sidecar`: one that runs on. */
+static void make_init_pod(const char *name, bool sidecar)
+{
+    char body[640];
+
+    (void)snprintf(
+        body, sizeof(body),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\"},"
+        "\"spec\":{\"schedulerName\":\"hami-scheduler\",\"initContainers\":[{"
+        "\"name\":\"i\",\"image\":\"x\"%s,"
+        "\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"}}}],"
+        "\"containers\":[{\"name\":\"c\",\"image\":\"x\"}]}}",
+        name, sidecar ? ",\"restartPolicy\":\"Always\"" : "");
+    ck_assert_int_eq(kubesim_request(running.sim, "POST", "/api/v1/namespaces/ns/pods",
+                                     "application/json", body, NULL),
+                     201);
+}
+
+START_TEST(test_case_4_02_a_pod_whose_init_container_asks_is_locked_for)
+{
+    static const char *const flags[] = {"--managed-resource=nvidia.com/gpu", NULL};
+    static const char *const names[] = {"init", "sidecar"};
+
+    running_start(&running, flags);
+    for (int i = 0; i < 2; i++) {
+        make_init_pod(names[i], i == 1);
+        running_bind(&running, &clients[i], names[i], "n1");
+        ck_assert_str_eq(running_error(&clients[i]), "");
+        running_release(&running, "n1", names[i]); /* it named the pod */
+    }
+    running_close(clients, 2);
+    running_stop(&running);
+}
+END_TEST
+
+START_TEST(test_case_4_29_each_lock_that_is_written_names_its_owner)
+{
+    char name[16];
+
+    running_start(&running, NULL);
+    running_pods(&running, "p", 3);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        running_bind(&running, &clients[i], name, "n1");
+        ck_assert_str_eq(running_error(&clients[i]), "");
+        char *lock = running_lock(&running, "n1");
+        ck_assert_ptr_nonnull(lock);
+        ck_assert_ptr_nonnull(strstr(lock, "Z,ns,p"));
+        ck_assert_uint_eq(strcspn(lock, ","), strlen("2026-01-01T00:00:00Z"));
+        free(lock);
+        running_release(&running, "n1", name);
+    }
+    running_close(clients, 3);
+    running_stop(&running);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hamid scheduler at its edges");
@@ -268,6 +347,9 @@ int main(void)
     tcase_add_test(all,
                    test_case_3_18_on_sigterm_all_that_wait_are_answered_inside_a_second);
     tcase_add_test(all, test_only_listed_schedulers_and_resources_are_served);
+    tcase_add_test(all, test_case_3_24_old_words_of_the_handshake_keep_no_node_out);
+    tcase_add_test(all, test_case_4_02_a_pod_whose_init_container_asks_is_locked_for);
+    tcase_add_test(all, test_case_4_29_each_lock_that_is_written_names_its_owner);
     tcase_add_test(all, test_the_locks_view_shows_holder_and_queue);
     tcase_add_test(
         all, test_thousands_of_binds_wait_on_one_thread_and_all_are_answered_at_the_end);
