@@ -39,8 +39,9 @@ static const char closing[] =
     "Its service account needs: pods list, get, patch; nodes get, patch; events "
     "create.\n";
 
-static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
-                       const char **log_format, struct hamid_flag *ret)
+/* Node, API server and lock. Each of these answers how many it filled. */
+static size_t fill_own(struct node_options *o, struct hamid_flag_list *vendors,
+                       struct hamid_flag *ret)
 {
     const struct hamid_flag flags[] = {
         {"node", NULL, HAMID_FLAG_TEXT, &o->node, "NAME",
@@ -76,7 +77,26 @@ static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
          "scheduler have "
          "none.",
          0, 0, NULL},
+        {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
+         "The lock's annotation key; the same as on the scheduler's side. "
+         "Default " HAMI_NODELOCK_KEY ".",
+         0, 0, NULL},
+        {"vendor", NULL, HAMID_FLAG_LIST, vendors, "RESOURCE=ANNOTATION",
+         "Which pod annotation holds the devices of a resource; may be given more than "
+         "once. Default "
+         "nvidia.com/gpu=hami.io/vgpu-devices-to-allocate.",
+         0, 0, NULL},
+    };
+
+    memcpy(ret, flags, sizeof(flags));
+    return sizeof(flags) / sizeof(flags[0]);
+}
+
 #ifdef HAMID_WITH_KUBELET
+/* What has to do with the kubelet. */
+static size_t fill_kubelet(struct node_options *o, struct hamid_flag *ret)
+{
+    const struct hamid_flag flags[] = {
         {"pod-resources", NULL, HAMID_FLAG_TEXT, &o->pod_resources, "PATH",
          "The kubelet's PodResources socket, by which each Allocate is checked. Where "
          "this "
@@ -86,7 +106,6 @@ static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
          "Default " HAMID_NODE_POD_RESOURCES
          ", and to go on without where it is not there.",
          0, 0, NULL},
-#endif
 #ifdef HAMID_WITH_GATEWAY
         {"gateway", NULL, HAMID_FLAG_TEXT, &o->gateway, "FOLDER",
          "Stand between the kubelet and device plugins that know nothing of this agent: "
@@ -108,26 +127,40 @@ static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
          "Default 10s.",
          50, 600000, NULL},
 #endif
-        {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
-         "The lock's annotation key; the same as on the scheduler's side. "
-         "Default " HAMI_NODELOCK_KEY ".",
-         0, 0, NULL},
-        {"vendor", NULL, HAMID_FLAG_LIST, vendors, "RESOURCE=ANNOTATION",
-         "Which pod annotation holds the devices of a resource; may be given more than "
-         "once. Default "
-         "nvidia.com/gpu=hami.io/vgpu-devices-to-allocate.",
-         0, 0, NULL},
+    };
+
+    memcpy(ret, flags, sizeof(flags));
+    return sizeof(flags) / sizeof(flags[0]);
+}
+
+#endif
+
+/* What is logged. */
+static size_t fill_log(struct node_options *o, const char **log_format,
+                       struct hamid_flag *ret)
+{
+    const struct hamid_flag flags[] = {
         {"v", "log-level", HAMID_FLAG_NUMBER, &o->verbosity, "N",
          "How much is logged: 0 little, 2 each allocation (default), 4 debug, 5 trace.",
          0, 10, NULL},
         {"logging-format", NULL, HAMID_FLAG_TEXT, log_format, "text|json",
          "How log lines look. Default text.", 0, 0, NULL},
-        {NULL, NULL, HAMID_FLAG_TEXT, NULL, NULL, NULL, 0, 0, NULL},
     };
 
-    _Static_assert(sizeof(flags) / sizeof(flags[0]) <= FLAGS_MAX,
-                   "FLAGS_MAX is too small");
     memcpy(ret, flags, sizeof(flags));
+    return sizeof(flags) / sizeof(flags[0]);
+}
+
+static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
+                       const char **log_format, struct hamid_flag *ret)
+{
+    size_t count = fill_own(o, vendors, ret);
+
+#ifdef HAMID_WITH_KUBELET
+    count += fill_kubelet(o, ret + count);
+#endif
+    count += fill_log(o, log_format, ret + count);
+    memset(&ret[count], 0, sizeof(ret[count])); /* the end of the table */
 }
 
 static bool read_vendors(struct node_options *options,

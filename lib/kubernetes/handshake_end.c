@@ -25,115 +25,15 @@
 #include "status.h"
 #include "support.h"
 
-#define BEHIND_MAX 64                         /* jobs behind at a time */
-#define BEHIND_NS (60 * UINT64_C(1000000000)) /* how long one goes on */
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 1000
 
 static void answered(void *data, const struct hami_kubernetes_answer *answer);
 
-/* ---- telling the caller, going on behind, the end
- * ---------------------------------------------- */
-
-static void set_result(struct hami_handshake_job *job, int code, const char *text)
-{
-    job->result = code;
-    (void)snprintf(job->text, sizeof(job->text), "%s",
-                   *text != '\0' ? text : hami_strerror(code));
-}
-
-static void tell(struct hami_handshake_job *job)
-{
-    struct hami_error error = HAMI_ERROR_INIT;
-
-    if (job->is_told) {
-        return;
-    }
-    job->is_told = true;
-    if (job->result == 0) {
-        job->callback(job->data, 0, NULL);
-        return;
-    }
-    (void)hami_internal_support_fail(&error, job->result, "pod %s/%s: %s",
-                                     job->owner.namespace_name, job->owner.name,
-                                     job->text);
-    job->callback(job->data, job->result, &error);
-}
-
-void hami_internal_handshake_end(struct hami_handshake_job *job)
-{
-    hami_handshake *handshake = job->handshake;
-    bool was_behind = job->link != NULL;
-
-    tell(job);
-    if (was_behind) {
-        *job->link = job->next;
-        if (job->next != NULL) {
-            job->next->link = job->link;
-        }
-    }
-    hami_internal_handshake_job_free(job);
-    if (was_behind) {
-        (void)pthread_mutex_lock(&handshake->mutex);
-        handshake->behind_count--;
-        (void)pthread_cond_broadcast(&handshake->changed);
-        (void)pthread_mutex_unlock(&handshake->mutex);
-    }
-}
-
-/* Nobody will free this lock but the takeover rules. */
-void hami_internal_handshake_give_up(struct hami_handshake_job *job, const char *why)
-{
-    hami_handshake *handshake = job->handshake;
-
-    hami_internal_handshake_count(handshake, &handshake->stats.given_up);
-    hami_internal_http_log(
-        handshake->client, HAMI_LOG_WARNING,
-        "Left the lock of node %s to the takeover rules: it could not be freed "
-        "for pod %s/%s (%s)",
-        handshake->node, job->owner.namespace_name, job->owner.name, why);
-    hami_internal_handshake_end(job);
-}
-
-/* Tells the caller now; the rest goes on behind. False where the job is gone: too many
- * do. */
-bool hami_internal_handshake_go_behind(struct hami_handshake_job *job)
-{
-    hami_handshake *handshake = job->handshake;
-    bool is_full;
-
-    if (job->is_told) {
-        return true;
-    }
-    (void)pthread_mutex_lock(&handshake->mutex);
-    is_full = handshake->behind_count >= BEHIND_MAX;
-    handshake->behind_count += !is_full;
-    (void)pthread_mutex_unlock(&handshake->mutex);
-    if (is_full || handshake->closing) {
-        if (!is_full) {
-            (void)pthread_mutex_lock(&handshake->mutex);
-            handshake->behind_count--;
-            (void)pthread_mutex_unlock(&handshake->mutex);
-        }
-        hami_internal_handshake_give_up(job, is_full ? "too many such releases"
-                                                     : "shutting down");
-        return false;
-    }
-    job->next = handshake->behind;
-    job->link = &handshake->behind;
-    if (job->next != NULL) {
-        job->next->link = &job->next;
-    }
-    handshake->behind = job;
-    job->deadline_ns = hami_kubernetes_now() + BEHIND_NS;
-    tell(job);
-    return true;
-}
-
 static void is_closed(struct hami_handshake_job *job)
 {
     if (!job->is_told && job->stage <= HAMI_INTERNAL_HANDSHAKE_POD_READ) {
-        set_result(job, HAMI_E_CLOSED, "the client is closed");
+        hami_internal_handshake_set_result(job, HAMI_E_CLOSED, "the client is closed");
     }
     hami_internal_handshake_give_up(job, "shutting down");
 }
@@ -157,7 +57,7 @@ static bool fail_behind(struct hami_handshake_job *job, int code, const char *te
     job->failing = true;
     job->stage = HAMI_INTERNAL_HANDSHAKE_POD_WRITE;
     job->tries = 0;
-    set_result(job, code, text);
+    hami_internal_handshake_set_result(job, code, text);
     return hami_internal_handshake_go_behind(job);
 }
 
@@ -243,7 +143,7 @@ static void pod_is_refused(struct hami_handshake_job *job, int code, const char 
 {
     if (job->failing) {
         if (!job->is_told) {
-            set_result(job, code, text);
+            hami_internal_handshake_set_result(job, code, text);
         }
         if (job->pair.record.kind != HAMI_LOCK_FREE) {
             go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
@@ -258,7 +158,8 @@ static void pod_is_refused(struct hami_handshake_job *job, int code, const char 
 static void pod_is_gone(struct hami_handshake_job *job)
 {
     if (!job->is_told) {
-        set_result(job, HAMI_E_LOST, "it is gone, or another pod has its name now");
+        hami_internal_handshake_set_result(job, HAMI_E_LOST,
+                                           "it is gone, or another pod has its name now");
     }
     hami_internal_handshake_end(job);
 }
@@ -432,19 +333,6 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
     }
 }
 
-void hami_internal_handshake_close_behind(hami_handshake *handshake)
-{
-    handshake->closing = true;
-    for (struct hami_handshake_job *job = handshake->behind; job != NULL;
-         job = job->next) {
-        if (job->request != NULL) {
-            hami_internal_http_request_cancel(handshake->client, job->request);
-        } else if (job->timer != NULL) {
-            hami_internal_http_timer_cancel(handshake->client, job->timer);
-        }
-    }
-}
-
 /* ---- starts
  * ------------------------------------------------------------------------------------ */
 
@@ -454,7 +342,7 @@ static void begin_end(void *data, int code)
 
     job->timer = NULL;
     if (code < 0) {
-        set_result(job, HAMI_E_CLOSED, "the client is closed");
+        hami_internal_handshake_set_result(job, HAMI_E_CLOSED, "the client is closed");
         hami_internal_handshake_end(job);
         return;
     }

@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a job, as its files share it: handshake_end.c moves it on, handshake_write.c
- * sends, handshake_release.c judges the lock, handshake_keep.c puts it back. Client's
+ * sends, handshake_behind.c tells the caller, handshake_release.c judges the lock,
+ * handshake_keep.c puts it back. Client's
  * thread throughout.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
@@ -21,6 +22,10 @@ void hami_internal_handshake_run(struct hami_handshake_job *job);
 /* Goes on with job->stage after a pause that grows: none the first time. Tells the caller
  * where its time is up. The job may be gone afterwards. */
 void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *why);
+
+/* What the caller will be told. @text "": the code's own */
+void hami_internal_handshake_set_result(struct hami_handshake_job *job, int code,
+                                        const char *text);
 
 /* Tells the caller now, and goes on behind. False where the job is gone. */
 bool hami_internal_handshake_go_behind(struct hami_handshake_job *job);
