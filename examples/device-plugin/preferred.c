@@ -56,12 +56,13 @@ static void pass(struct choice *choice, bool only_new, bool only_near)
     }
 }
 
-static void take_musts(struct choice *choice, char *const *ids, char *const *must,
-                       size_t must_count)
+static void take_musts(struct choice *choice,
+                       const V1beta1__ContainerPreferredAllocationRequest *request)
 {
-    for (size_t i = 0; i < must_count; i++) {
+    for (size_t i = 0; i < request->n_must_include_ids; i++) {
         for (size_t j = 0; j < choice->count && choice->taken < choice->wanted; j++) {
-            if (!choice->is_taken[j] && strcmp(ids[j], must[i]) == 0) {
+            if (!choice->is_taken[j] &&
+                strcmp(request->available_ids[j], request->must_include_ids[i]) == 0) {
                 take(choice, j);
                 break;
             }
@@ -69,10 +70,11 @@ static void take_musts(struct choice *choice, char *const *ids, char *const *mus
     }
 }
 
-size_t preferred_choose(const struct plugin_settings *settings, char *const *ids,
-                        size_t count, char *const *must, size_t must_count, size_t wanted,
-                        size_t *chosen)
+size_t preferred_choose(const struct plugin_settings *settings,
+                        const V1beta1__ContainerPreferredAllocationRequest *request,
+                        size_t wanted, size_t *chosen)
 {
+    size_t count = request->n_available_ids;
     struct choice choice = {.devices = calloc(count + 1, sizeof(*choice.devices)),
                             .is_taken = calloc(count + 1, sizeof(*choice.is_taken)),
                             .count = count,
@@ -81,9 +83,9 @@ size_t preferred_choose(const struct plugin_settings *settings, char *const *ids
 
     if (choice.devices != NULL && choice.is_taken != NULL) {
         for (size_t i = 0; i < count; i++) {
-            choice.devices[i] = plugin_id_find(settings, ids[i]);
+            choice.devices[i] = plugin_id_find(settings, request->available_ids[i]);
         }
-        take_musts(&choice, ids, must, must_count);
+        take_musts(&choice, request);
         pass(&choice, true, true);
         pass(&choice, true, false);
         pass(&choice, false, false);
@@ -108,9 +110,7 @@ static bool answer_one(const struct plugin_settings *settings,
     chosen = calloc(wanted + 1, sizeof(*chosen));
     ret->ids = calloc(wanted + 1, sizeof(*ret->ids));
     if (chosen != NULL && ret->ids != NULL &&
-        preferred_choose(settings, request->available_ids, request->n_available_ids,
-                         request->must_include_ids, request->n_must_include_ids, wanted,
-                         chosen) == wanted) {
+        preferred_choose(settings, request, wanted, chosen) == wanted) {
         for (size_t i = 0; i < wanted; i++) {
             ret->ids[i] = request->available_ids[chosen[i]]; /* borrowed */
         }

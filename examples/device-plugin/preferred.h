@@ -10,15 +10,16 @@
 #include "settings.h"
 
 /*
- * Chooses `wanted` of the free ids: first those that must be among them; then shares of
- * devices that the container does not have yet, of the NUMA node that the first one is on
- * before others; then what is left, in order.
- * @chosen   room for `wanted` indexes of `ids`
+ * Chooses among the free ids of a container's request: first those that must be among
+ * them; then shares of devices that the container does not have yet, of the NUMA node
+ * that the first one is on before others; then what is left, in order.
+ * @wanted   how many
+ * @chosen   room for `wanted` indexes of available_ids
  * Returns   how many were chosen: fewer where there are not enough
  */
-size_t preferred_choose(const struct plugin_settings *settings, char *const *ids,
-                        size_t count, char *const *must, size_t must_count, size_t wanted,
-                        size_t *chosen);
+size_t preferred_choose(const struct plugin_settings *settings,
+                        const V1beta1__ContainerPreferredAllocationRequest *request,
+                        size_t wanted, size_t *chosen);
 
 /* Answers the call. */
 void preferred_answer(const struct plugin_settings *settings,

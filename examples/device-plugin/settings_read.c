@@ -29,7 +29,12 @@ struct reader {
     bool is_wrong;
 };
 
-typedef void (*read_entry_fn)(struct reader *reader, yaml_node_t *node, void *entry);
+/* A list of mappings under a key, each of which becomes an entry of an array. */
+struct list_form {
+    const char *key;
+    size_t entry_size, maximum;
+    void (*read)(struct reader *reader, yaml_node_t *node, void *entry);
+};
 
 static void wrong(struct reader *reader, const yaml_node_t *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -171,12 +176,11 @@ static bool read_flag(struct reader *reader, yaml_node_t *mapping, const char *k
     return text_of(node)[0] == 't';
 }
 
-/* A list of mappings, each into an entry of a new array; NULL where there is none. */
-static void *read_list(struct reader *reader, yaml_node_t *mapping, const char *key,
-                       size_t entry_size, size_t maximum, read_entry_fn read,
-                       size_t *ret_count)
+/* A new array; NULL where there is no such list, or something is wrong with it. */
+static void *read_list(struct reader *reader, yaml_node_t *mapping,
+                       const struct list_form *form, size_t *ret_count)
 {
-    yaml_node_t *node = find(reader, mapping, key);
+    yaml_node_t *node = find(reader, mapping, form->key);
     char *entries;
     size_t count;
 
@@ -185,25 +189,25 @@ static void *read_list(struct reader *reader, yaml_node_t *mapping, const char *
         return NULL;
     }
     if (node->type != YAML_SEQUENCE_NODE) {
-        wrong(reader, node, "%s: a list is expected", key);
+        wrong(reader, node, "%s: a list is expected", form->key);
         return NULL;
     }
     count = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
-    if (count > maximum) {
-        wrong(reader, node, "%s: more than %zu entries", key, maximum);
+    if (count > form->maximum) {
+        wrong(reader, node, "%s: more than %zu entries", form->key, form->maximum);
         return NULL;
     }
-    entries = calloc(count + 1, entry_size);
+    entries = calloc(count + 1, form->entry_size);
     if (entries == NULL) {
         wrong(reader, node, "out of memory");
         return NULL;
     }
     *ret_count = count;
     for (size_t i = 0; i < count && !reader->is_wrong; i++) {
-        read(
+        form->read(
             reader,
             yaml_document_get_node(&reader->document, node->data.sequence.items.start[i]),
-            entries + i * entry_size);
+            entries + i * form->entry_size);
     }
     return entries;
 }
@@ -271,15 +275,19 @@ static void read_environment(struct reader *reader, yaml_node_t *mapping,
     }
 }
 
+static const struct list_form character_devices = {
+    "character-devices", sizeof(struct plugin_character_device), PLUGIN_LIST_MAX,
+    read_character_device};
+static const struct list_form mounts = {"mounts", sizeof(struct plugin_mount),
+                                        PLUGIN_LIST_MAX, read_mount};
+
 static void read_gifts(struct reader *reader, yaml_node_t *mapping,
                        struct plugin_gifts *gifts)
 {
     read_environment(reader, mapping, gifts);
     gifts->character_devices =
-        read_list(reader, mapping, "character-devices", sizeof(*gifts->character_devices),
-                  PLUGIN_LIST_MAX, read_character_device, &gifts->character_device_count);
-    gifts->mounts = read_list(reader, mapping, "mounts", sizeof(*gifts->mounts),
-                              PLUGIN_LIST_MAX, read_mount, &gifts->mount_count);
+        read_list(reader, mapping, &character_devices, &gifts->character_device_count);
+    gifts->mounts = read_list(reader, mapping, &mounts, &gifts->mount_count);
 }
 
 /* ---- devices ----------------------------------------------------------------------- */
@@ -319,6 +327,9 @@ static void read_device(struct reader *reader, yaml_node_t *node, void *entry)
     }
 }
 
+static const struct list_form devices = {"devices", sizeof(struct plugin_device),
+                                         PLUGIN_DEVICES_MAX, read_device};
+
 static int compare(const void *a, const void *b)
 {
     return strcmp((*(struct plugin_device *const *)a)->uuid,
@@ -357,13 +368,16 @@ static void read_vendor(struct reader *reader, yaml_node_t *node, void *entry)
     }
 }
 
+static const struct list_form other_vendors = {"other-vendors",
+                                               sizeof(struct hami_handshake_vendor),
+                                               PLUGIN_LIST_MAX - 1, read_vendor};
+
 static void read_vendors(struct reader *reader, yaml_node_t *root,
                          struct plugin_settings *settings)
 {
     size_t count = 0;
     struct hami_handshake_vendor *others =
-        read_list(reader, root, "other-vendors", sizeof(*others), PLUGIN_LIST_MAX - 1,
-                  read_vendor, &count);
+        read_list(reader, root, &other_vendors, &count);
 
     settings->vendors[0].resource = settings->resource;
     settings->vendors[0].to_allocate_key = settings->to_allocate_key;
@@ -424,9 +438,7 @@ static void read_root(struct reader *reader, yaml_node_t *root,
     read_vendors(reader, root, settings);
     settings->has_pre_start = read_flag(reader, root, "pre-start");
     read_gifts(reader, root, &settings->gifts);
-    settings->devices =
-        read_list(reader, root, "devices", sizeof(*settings->devices), PLUGIN_DEVICES_MAX,
-                  read_device, &settings->device_count);
+    settings->devices = read_list(reader, root, &devices, &settings->device_count);
     if (!reader->is_wrong && settings->device_count == 0) {
         wrong(reader, root, "devices: none is given");
     }

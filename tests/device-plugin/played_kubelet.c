@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a kubelet does towards a plugin, without a pod. */
 #include "played_kubelet.h"
 
 #include <check.h>

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin's process, and what stands around it. */
 #include "plugin_world.h"
 
 #include <check.h>

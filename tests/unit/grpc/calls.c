@@ -22,7 +22,7 @@ START_TEST(a_unary_call_is_answered_by_one_message)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/echo", "hello", 5, 2000, false);
+    world_call(&world, &seen, "/t/echo", "hello", 5, 2000);
     ck_assert(!seen.ended);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
@@ -42,7 +42,7 @@ START_TEST(an_empty_message_is_a_message)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/echo", "", 0, 0, false);
+    world_call(&world, &seen, "/t/echo", "", 0, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
     ck_assert_uint_eq(seen.messages, 1);
@@ -60,13 +60,13 @@ START_TEST(a_status_and_its_text_come_through_whatever_the_bytes)
                         "e\nand \x01 \xff";
 
     world_open(&world);
-    world_call(&world, &seen, "/t/refuse", text, sizeof(text) - 1, 0, false);
+    world_call(&world, &seen, "/t/refuse", text, sizeof(text) - 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_NOT_FOUND);
     ck_assert_str_eq(seen.text, text + 1);
     ck_assert_uint_eq(seen.messages, 0);
     ck_assert(!seen.never_ran);
-    world_call(&world, &seen, "/t/refuse", "0", 1, 0, false);
+    world_call(&world, &seen, "/t/refuse", "0", 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code,
                      HAMID_GRPC_INTERNAL); /* OK without a message is no answer */
@@ -80,7 +80,7 @@ START_TEST(an_unknown_method_is_unimplemented)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/none", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/none", "x", 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_UNIMPLEMENTED);
     world_close(&world);
@@ -99,7 +99,7 @@ START_TEST(a_message_of_megabytes_goes_both_ways)
     message[0] = 'a';
     message[length - 1] = 'z';
     world_open(&world);
-    world_call(&world, &seen, "/t/echo", message, length, 0, false);
+    world_call(&world, &seen, "/t/echo", message, length, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
     ck_assert_uint_eq(seen.bytes, length);
@@ -117,13 +117,13 @@ START_TEST(a_stream_brings_its_messages_and_then_its_end)
     static char message[100000] = {25};
 
     world_open(&world);
-    world_call(&world, &seen, "/t/repeat", message, sizeof(message), 0, true);
+    world_stream(&world, &seen, "/t/repeat", message, sizeof(message));
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
     ck_assert_uint_eq(seen.messages, 25);
     ck_assert_uint_eq(seen.bytes, 25 * sizeof(message));
     message[0] = 2;
-    world_call(&world, &seen, "/t/repeat", message, sizeof(message), 0, false);
+    world_call(&world, &seen, "/t/repeat", message, sizeof(message), 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_INTERNAL); /* two where one was asked for */
     ck_assert_uint_eq(seen.messages, 0);
@@ -137,7 +137,7 @@ START_TEST(a_stream_that_lasts_brings_each_message_when_it_is_sent)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/keep", "x", 1, 0, true);
+    world_stream(&world, &seen, "/t/keep", "x", 1);
     for (size_t i = 1; i <= 3; i++) {
         world_until_count(&world, &world.kept_count, 1);
         hamid_grpc_call_send(world.kept[0], (const uint8_t *)"abc", i);
@@ -162,13 +162,12 @@ START_TEST(a_deadline_ends_the_call_on_both_sides)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/keep", "x", 1, 50, false);
+    world_call(&world, &seen, "/t/keep", "x", 1, 50);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_DEADLINE_EXCEEDED);
     world_until_count(&world, &world.gone_count, 1);
     ck_assert_uint_eq(hamid_grpc_server_calls(world.server), 0);
-    world_call(&world, &seen, "/t/echo", "x", 1, 0,
-               false); /* the connection still serves */
+    world_call(&world, &seen, "/t/echo", "x", 1, 0); /* the connection still serves */
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
     world_close(&world);
@@ -182,8 +181,8 @@ START_TEST(a_cancelled_call_is_gone_on_the_server_and_silent_here)
     struct seen other;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/keep", "x", 1, 0, true);
-    world_call(&world, &other, "/t/keep", "x", 1, 0, true);
+    world_stream(&world, &seen, "/t/keep", "x", 1);
+    world_stream(&world, &other, "/t/keep", "x", 1);
     world_until_count(&world, &world.kept_count, 2);
     hamid_grpc_request_cancel(seen.request);
     world_until_count(&world, &world.gone_count, 1);
@@ -202,7 +201,7 @@ START_TEST(a_stream_may_be_cancelled_from_its_own_message)
     static char message[5000] = {100};
 
     world_open(&world);
-    world_call(&world, &seen, "/t/repeat", message, sizeof(message), 0, true);
+    world_stream(&world, &seen, "/t/repeat", message, sizeof(message));
     seen.cancel_after = 3;
     world_until_count(&world, &seen.messages, 3);
     world_turn(&world, 50);
@@ -218,7 +217,7 @@ START_TEST(a_call_cancelled_before_it_was_sent_never_reaches_the_server)
     struct seen seen;
 
     world_open(&world);
-    world_call(&world, &seen, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/echo", "x", 1, 0);
     hamid_grpc_request_cancel(seen.request);
     world_turn(&world, 50);
     ck_assert_uint_eq(world.served, 0);
@@ -234,9 +233,9 @@ START_TEST(a_client_freed_within_a_callback_ends_all_its_calls)
     struct seen kept;
 
     world_open(&world);
-    world_call(&world, &kept, "/t/keep", "x", 1, 0, true);
+    world_stream(&world, &kept, "/t/keep", "x", 1);
     world_until_count(&world, &world.kept_count, 1);
-    world_call(&world, &seen, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/echo", "x", 1, 0);
     seen.free_client_then = true;
     world_until(&world, &kept.ended);
     ck_assert(seen.ended);
@@ -254,8 +253,8 @@ START_TEST(a_server_freed_within_a_callback_ends_all_its_calls)
 
     world_open(&world);
     world.free_in_gone = true;
-    world_call(&world, &seen, "/t/keep", "x", 1, 50, false);
-    world_call(&world, &other, "/t/keep", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/keep", "x", 1, 50);
+    world_call(&world, &other, "/t/keep", "x", 1, 0);
     world_until(&world, &other.ended);
     ck_assert(seen.ended);
     ck_assert_int_eq(other.code, HAMID_GRPC_UNAVAILABLE);
@@ -274,7 +273,7 @@ START_TEST(no_server_is_unavailable_and_the_next_call_tries_again)
 
     world_open_with(&world, &server, &client);
     hamid_grpc_server_stop(world.server);
-    world_call(&world, &seen, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/echo", "x", 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_UNAVAILABLE);
     ck_assert(seen.never_ran);
@@ -292,14 +291,14 @@ START_TEST(a_stop_lets_calls_end_and_takes_no_new_ones)
     struct stat status;
 
     world_open(&world);
-    world_call(&world, &kept, "/t/keep", "x", 1, 0, false);
+    world_call(&world, &kept, "/t/keep", "x", 1, 0);
     world_until_count(&world, &world.kept_count, 1);
     ck_assert_int_eq(stat(world.path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0600);
     hamid_grpc_server_stop(world.server);
     ck_assert_int_eq(stat(world.path, &status), -1); /* its socket goes with it */
     world_turn(&world, 50);
-    world_call(&world, &late, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &late, "/t/echo", "x", 1, 0);
     world_until(&world, &late.ended);
     ck_assert_int_eq(late.code, HAMID_GRPC_UNAVAILABLE);
     ck_assert(late.never_ran);
@@ -344,7 +343,7 @@ START_TEST(a_peer_that_is_not_welcome_is_hung_up)
     const struct hamid_grpc_client_config client = {0};
 
     world_open_with(&world, &server, &client);
-    world_call(&world, &seen, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/echo", "x", 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_UNAVAILABLE);
     ck_assert_uint_eq(world.served, 0);
@@ -363,16 +362,16 @@ START_TEST(a_message_above_the_limit_is_refused_by_either_side)
     const struct hamid_grpc_client_config small_client = {.message_max = 4000};
 
     world_open_with(&world, &small_server, &client);
-    world_call(&world, &seen, "/t/echo", message, sizeof(message), 0, false);
+    world_call(&world, &seen, "/t/echo", message, sizeof(message), 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_RESOURCE_EXHAUSTED);
-    world_call(&world, &seen, "/t/echo", message, 4000, 0, false);
+    world_call(&world, &seen, "/t/echo", message, 4000, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
     world_close(&world);
 
     world_open_with(&world, &server, &small_client);
-    world_call(&world, &seen, "/t/keep", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/keep", "x", 1, 0);
     world_until_count(&world, &world.kept_count, 1);
     hamid_grpc_call_reply(world.kept[0], (const uint8_t *)message, sizeof(message));
     world_until(&world, &seen.ended);
@@ -394,11 +393,11 @@ START_TEST(bodies_of_all_calls_together_are_bounded)
     const struct hamid_grpc_client_config client = {0};
 
     world_open_with(&world, &server, &client);
-    world_call(&world, &seen[0], "/t/echo", message, sizeof(message), 0, false);
+    world_call(&world, &seen[0], "/t/echo", message, sizeof(message), 0);
     world_until(&world, &seen[0].ended);
     ck_assert_int_eq(seen[0].code, HAMID_GRPC_RESOURCE_EXHAUSTED);
     for (int i = 1; i < 4; i++) { /* what was counted is given back */
-        world_call(&world, &seen[i], "/t/echo", message, 40000, 0, false);
+        world_call(&world, &seen[i], "/t/echo", message, 40000, 0);
         world_until(&world, &seen[i].ended);
         ck_assert_int_eq(seen[i].code, HAMID_GRPC_OK);
     }
@@ -415,7 +414,7 @@ START_TEST(more_calls_than_streams_wait_for_their_turn)
 
     world_open_with(&world, &server, &client);
     for (size_t i = 0; i < 40; i++) {
-        world_call(&world, &seen[i], "/t/echo", "x", 1, 0, false);
+        world_call(&world, &seen[i], "/t/echo", "x", 1, 0);
     }
     for (size_t i = 0; i < 40; i++) {
         world_until(&world, &seen[i].ended);
@@ -434,7 +433,7 @@ START_TEST(pings_keep_a_stream_and_end_one_whose_server_stands_still)
                                                     .keepalive_timeout_ms = 100};
 
     world_open_with(&world, &server, &client);
-    world_call(&world, &seen, "/t/keep", "x", 1, 0, true);
+    world_stream(&world, &seen, "/t/keep", "x", 1);
     world_until_count(&world, &world.kept_count, 1);
     world_turn(&world, 400);
     ck_assert(!seen.ended);
@@ -442,7 +441,7 @@ START_TEST(pings_keep_a_stream_and_end_one_whose_server_stands_still)
 
     world_open_with(&world, &server, &client);
     int listener = world_play_server(&world);
-    world_call(&world, &seen, "/t/keep", "x", 1, 0, true);
+    world_stream(&world, &seen, "/t/keep", "x", 1);
     int fd = world_play_accept(&world, listener);
     play_frame(fd, 4, 0, 0, NULL, 0); /* settings, and not a word more */
     world_until(&world, &seen.ended);

@@ -33,7 +33,7 @@ static void expect_service(void)
 {
     struct seen seen;
 
-    world_call(&world, &seen, "/t/echo", "x", 1, 0, false);
+    world_call(&world, &seen, "/t/echo", "x", 1, 0);
     world_until(&world, &seen.ended);
     ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
 }
@@ -273,7 +273,11 @@ struct played {
 static void begin(struct played *played, bool many)
 {
     played->listener = world_play_server(&world);
-    world_call(&world, &played->seen, "/t/any", "x", 1, 0, many);
+    if (many) {
+        world_stream(&world, &played->seen, "/t/any", "x", 1);
+    } else {
+        world_call(&world, &played->seen, "/t/any", "x", 1, 0);
+    }
     played->fd = world_play_accept(&world, played->listener);
     play_frame(played->fd, 4, 0, 0, NULL, 0);
     ck_assert(world_play_read(&world, played->fd, 0, NULL, NULL));

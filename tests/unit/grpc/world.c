@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The two sides, and the methods that the tests call. */
 #include "world.h"
 
 #include <check.h>
@@ -160,22 +161,34 @@ static void call_ended(void *data, const struct hamid_grpc_status *status)
     }
 }
 
-void world_call(struct world *world, struct seen *seen, const char *method,
-                const void *message, size_t length, uint64_t timeout_ms, bool many)
+static void start(struct world *world, struct seen *seen,
+                  struct hamid_grpc_call_config *config)
 {
-    const struct hamid_grpc_call_config config = {.method = method,
-                                                  .message = message,
-                                                  .length = length,
-                                                  .timeout_ms = timeout_ms,
-                                                  .many = many,
-                                                  .message_came = message_came,
-                                                  .ended = call_ended,
-                                                  .data = seen};
-
     memset(seen, 0, sizeof(*seen));
     seen->world = world;
-    seen->request = hamid_grpc_client_call(world->client, &config);
+    config->message_came = message_came;
+    config->ended = call_ended;
+    config->data = seen;
+    seen->request = hamid_grpc_client_call(world->client, config);
     ck_assert_ptr_nonnull(seen->request);
+}
+
+void world_call(struct world *world, struct seen *seen, const char *method,
+                const void *message, size_t length, uint64_t timeout_ms)
+{
+    struct hamid_grpc_call_config config = {
+        .method = method, .message = message, .length = length, .timeout_ms = timeout_ms};
+
+    start(world, seen, &config);
+}
+
+void world_stream(struct world *world, struct seen *seen, const char *method,
+                  const void *message, size_t length)
+{
+    struct hamid_grpc_call_config config = {
+        .method = method, .message = message, .length = length, .many = true};
+
+    start(world, seen, &config);
 }
 
 static void time_is_up(evutil_socket_t fd, short what, void *data)

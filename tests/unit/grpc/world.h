@@ -50,9 +50,12 @@ void world_open_with(struct world *world, const struct hamid_grpc_server_config 
                      const struct hamid_grpc_client_config *client);
 void world_close(struct world *world);
 
-/* Calls; all of *seen is zeroed first. */
+/* A unary call, or one without a deadline whose answer is a stream; all of *seen is
+ * zeroed first. */
 void world_call(struct world *world, struct seen *seen, const char *method,
-                const void *message, size_t length, uint64_t timeout_ms, bool many);
+                const void *message, size_t length, uint64_t timeout_ms);
+void world_stream(struct world *world, struct seen *seen, const char *method,
+                  const void *message, size_t length);
 
 /* Turns the loop until *flag, or fails the test. */
 void world_until(struct world *world, const bool *flag);
