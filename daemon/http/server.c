@@ -147,18 +147,23 @@ static int add_listener(struct hamid_http_server *server, int fd, char *error,
     return 0;
 }
 
+int hamid_http_listen_fd(struct hamid_http_server *server, int fd, char *address,
+                         size_t address_size, char *error, size_t error_size)
+{
+    if (address != NULL) {
+        hamid_http_address_name(fd, address, address_size);
+    }
+    return add_listener(server, fd, error, error_size);
+}
+
 int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text,
                           char *address, size_t address_size, char *error,
                           size_t error_size)
 {
     int fd = hamid_http_address_bind_tcp(text, error, error_size);
-    if (fd < 0) {
-        return -1;
-    }
-    if (address != NULL) {
-        hamid_http_address_name(fd, address, address_size);
-    }
-    return add_listener(server, fd, error, error_size);
+    return fd < 0 ? -1
+                  : hamid_http_listen_fd(server, fd, address, address_size, error,
+                                         error_size);
 }
 
 int hamid_http_listen_unix(struct hamid_http_server *server, const char *path,

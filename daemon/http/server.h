@@ -89,6 +89,13 @@ int hamid_http_listen_tcp(struct hamid_http_server *server, const char *text,
                           size_t error_size);
 
 /*
+ * The same on a TCP socket that listens already.
+ * @fd       non-blocking, and closed on exec; the server's from now on, on failure too
+ */
+int hamid_http_listen_fd(struct hamid_http_server *server, int fd, char *address,
+                         size_t address_size, char *error, size_t error_size);
+
+/*
  * Listens on a unix socket. A socket file that nobody answers on any more is replaced;
  * one that is alive is an error. The file is removed when the server is freed.
  * @mode     of the file, such as 0600

@@ -19,13 +19,14 @@
 
 #include <curl/curl.h>
 
-#include "http/address.h"
 #include "log.h"
+#include "notify.h"
 #include "roles.h"
 
 #define DRAIN_MS 10000
 #define DRAIN_LOOK_MS 20
 #define SHUTDOWN_MS 2000
+#define READY_LOOK_MS 100
 
 /* ---- the manager on the loop ---------------------------------------------------- */
 
@@ -88,6 +89,7 @@ static void on_signal(evutil_socket_t number, short what, void *data)
         return;
     }
     hamid_log_info(0, "Shutting down; waiting binds are answered", NULL);
+    hamid_notify("STOPPING=1\nSTATUS=Answering the binds that wait");
     service->draining = true;
     service->drain_started_ns = hami_nodelock_now(service->lock);
     binder_drain(service->binder);
@@ -100,10 +102,22 @@ static void on_signal(evutil_socket_t number, short what, void *data)
 
 /* ---- starting ------------------------------------------------------------------- */
 
-static int fail(const char *what, const char *why)
+/* Tells the service manager, if there is one, when the first bind could be served. */
+static void look_whether_ready(evutil_socket_t fd, short what, void *data)
 {
-    hamid_log_error(what, "err", why, NULL);
-    return 1;
+    struct service *service = data;
+    struct timeval again = {.tv_usec = READY_LOOK_MS * 1000};
+    const char *reason = NULL;
+    (void)fd;
+    (void)what;
+    if (service->draining) {
+        return;
+    }
+    if (service_is_ready(service, &reason)) {
+        hamid_notify("READY=1\nSTATUS=Serving binds");
+        return;
+    }
+    (void)event_add(service->ready_timer, &again);
 }
 
 static int start_transport(struct service *service)
@@ -128,7 +142,8 @@ static int start_transport(struct service *service)
         code = hami_kubernetes_lease_transport_new(service->client, &config,
                                                    &service->transport, &error);
     }
-    return code == 0 ? 0 : fail("Could not make the store of the locks", error.text);
+    return code == 0 ? 0
+                     : service_fail("Could not make the store of the locks", error.text);
 }
 
 static int start_client(struct service *service)
@@ -146,8 +161,8 @@ static int start_client(struct service *service)
     config.user_agent = "hamid-scheduler/" HAMI_VERSION_STRING;
     config.log = hamid_log_library;
     if (hami_kubernetes_new(&config, &service->client, &error) != 0) {
-        return fail("Could not set up the login to the API server; see --kubeconfig",
-                    error.text);
+        return service_fail(
+            "Could not set up the login to the API server; see --kubeconfig", error.text);
     }
     return 0;
 }
@@ -167,7 +182,7 @@ static int start_lock(struct service *service)
     config.owner_lost = binder_owner_lost;
     config.log = hamid_log_library;
     if (hami_nodelock_new(&config, &service->lock, &error) != 0) {
-        return fail("Could not make the lock manager", error.text);
+        return service_fail("Could not make the lock manager", error.text);
     }
     struct binder_config binder = {
         .lock = service->lock,
@@ -182,7 +197,7 @@ static int start_lock(struct service *service)
         .managed_resource_count = options->managed_resources.count,
     };
     service->binder = binder_new(&binder);
-    return service->binder != NULL ? 0 : fail("Could not start", "out of memory");
+    return service->binder != NULL ? 0 : service_fail("Could not start", "out of memory");
 }
 
 static int start_upstream(struct service *service)
@@ -203,81 +218,8 @@ static int start_upstream(struct service *service)
             options->filter_url, NULL);
     }
     service->upstream = upstream_new(service->base, &config);
-    return service->upstream != NULL ? 0 : fail("Could not start", "out of memory");
-}
-
-static void add_host(struct service *service, const char *host)
-{
-    service->hosts[service->host_count++] = host;
-}
-
-static int listen_on(struct service *service, struct hamid_http_server **server,
-                     const char *text, int index)
-{
-    char error[512];
-    struct hamid_http_config config;
-    service_http_config(service, index == 0, &config);
-    *server = hamid_http_server_new(service->base, &config);
-    if (*server == NULL) {
-        return fail("Could not start", "out of memory");
-    }
-    if (hamid_http_listen_tcp(*server, text, service->addresses[index],
-                              sizeof(service->addresses[index]), error,
-                              sizeof(error)) != 0) {
-        return fail(index == 0 ? "Could not listen; see --listen"
-                               : "Could not listen; see --metrics-listen",
-                    error);
-    }
-    return 0;
-}
-
-static int start_listeners(struct service *service)
-{
-    static char own_host[256];
-    char port[8];
-    const struct scheduler_options *options = &service->options;
-    add_host(service, "localhost");
-    add_host(service, "127.0.0.1");
-    add_host(service, "::1");
-    if (hamid_http_address_split(options->listen, own_host, sizeof(own_host), port,
-                                 sizeof(port)) == 0) {
-        add_host(service, own_host);
-    }
-    for (size_t i = 0; i < options->hosts.count; i++) {
-        add_host(service, options->hosts.values[i]);
-    }
-    int status = listen_on(service, &service->server, options->listen, 0);
-    if (status == 0 && options->metrics_listen != NULL) {
-        status = listen_on(service, &service->metrics_server, options->metrics_listen, 1);
-    }
-    return status;
-}
-
-/* The file appears whole: scripts wait for it. */
-static int write_addresses(const struct service *service)
-{
-    const char *path = service->options.address_file;
-    char temporary[4096];
-    if (path == NULL) {
-        return 0;
-    }
-    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >=
-        (int)sizeof(temporary)) {
-        return fail("Could not write --address-file", "its path is too long");
-    }
-    FILE *out = fopen(temporary, "w");
-    if (out == NULL) {
-        return fail("Could not write --address-file", temporary);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if (service->addresses[i][0] != '\0') {
-            (void)fprintf(out, "%s\n", service->addresses[i]);
-        }
-    }
-    if (fclose(out) != 0 || rename(temporary, path) != 0) {
-        return fail("Could not write --address-file", path);
-    }
-    return 0;
+    return service->upstream != NULL ? 0
+                                     : service_fail("Could not start", "out of memory");
 }
 
 static int start_loop(struct service *service)
@@ -290,19 +232,20 @@ static int start_loop(struct service *service)
         event_config_free(config);
     }
     if (service->base == NULL) {
-        return fail("Could not start", "no event loop");
+        return service_fail("Could not start", "no event loop");
     }
     service->mailbox = hamid_mailbox_new(service->base, dispatch, service);
     service->dispatch_timer = evtimer_new(service->base, on_dispatch_timer, service);
     service->drain_timer = evtimer_new(service->base, look_whether_drained, service);
+    service->ready_timer = evtimer_new(service->base, look_whether_ready, service);
     if (service->mailbox == NULL || service->dispatch_timer == NULL ||
-        service->drain_timer == NULL) {
-        return fail("Could not start", "out of memory");
+        service->drain_timer == NULL || service->ready_timer == NULL) {
+        return service_fail("Could not start", "out of memory");
     }
     for (size_t i = 0; i < 2; i++) {
         service->signals[i] = evsignal_new(service->base, numbers[i], on_signal, service);
         if (service->signals[i] == NULL || event_add(service->signals[i], NULL) != 0) {
-            return fail("Could not start", "no signal handler");
+            return service_fail("Could not start", "no signal handler");
         }
     }
     return 0;
@@ -353,8 +296,8 @@ static int start(struct service *service)
     status = status != 0 ? status : start_transport(service);
     status = status != 0 ? status : start_lock(service);
     status = status != 0 ? status : start_upstream(service);
-    status = status != 0 ? status : start_listeners(service);
-    return status != 0 ? status : write_addresses(service);
+    status = status != 0 ? status : service_listen(service);
+    return status != 0 ? status : service_write_addresses(service);
 }
 
 /* In an order in which nobody calls what is gone; each part may be missing. */
@@ -373,7 +316,8 @@ static void stop(struct service *service)
     (void)upstream_free(service->upstream);
     (void)binder_free(service->binder);
     struct event *events[] = {service->dispatch_timer, service->drain_timer,
-                              service->signals[0], service->signals[1]};
+                              service->ready_timer, service->signals[0],
+                              service->signals[1]};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i] != NULL) {
             event_free(events[i]);
@@ -408,6 +352,7 @@ int hamid_scheduler_main(int argc, char **argv)
     if (status == 0) {
         log_start(&service);
         dispatch(&service);
+        look_whether_ready(-1, 0, &service);
         (void)event_base_dispatch(service.base);
     }
     stop(&service);

@@ -36,9 +36,16 @@ struct service {
     struct event *dispatch_timer;
     struct event *signals[2];
     struct event *drain_timer;
+    struct event *ready_timer;
     uint64_t drain_started_ns;
     bool draining;
 };
+
+/* listeners.c. Each returns the exit status, and has logged why it is not 0. */
+int service_listen(struct service *service);
+/* The file appears whole: scripts wait for it. */
+int service_write_addresses(const struct service *service);
+int service_fail(const char *what, const char *why);
 
 /* verbs.c: the routes of both listeners; their data is the service. */
 void service_http_config(struct service *service, bool is_extender,

@@ -18,8 +18,11 @@
 #include <unistd.h>
 
 #define PATIENCE_S 10
+#define ARGUMENTS_MAX 32
 
 extern char **environ;
+
+static int passed_fd = -1;
 
 static void path_of(const struct running *running, const char *name, char *path,
                     size_t size)
@@ -42,15 +45,43 @@ static void wait_until_serving(struct running *running)
     }
 }
 
+void running_pass_socket(int fd)
+{
+    passed_fd = fd;
+}
+
+/* The process must name itself in LISTEN_PID, which a shell can do before it becomes it.
+ */
+static void set_socket(posix_spawn_file_actions_t *actions, const char **program,
+                       char *const *argv, char **ret)
+{
+    static char script[] = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"";
+    ret[0] = (char *)"sh";
+    ret[1] = (char *)"-c";
+    ret[2] = script;
+    ret[3] = (char *)*program;
+    for (size_t i = 1; i == 1 || argv[i - 1] != NULL; i++) {
+        ret[3 + i] = argv[i];
+    }
+    *program = "/bin/sh";
+    ck_assert_int_eq(posix_spawn_file_actions_adddup2(actions, passed_fd, 3), 0);
+    passed_fd = -1;
+}
+
 static void spawn(struct running *running, char *const *argv)
 {
     const char *program = getenv("HAMID");
+    char *wrapped[ARGUMENTS_MAX + 4];
     posix_spawn_file_actions_t actions;
     int ends[2];
     ck_assert_msg(program != NULL, "HAMID must name the program");
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     ck_assert_int_eq(posix_spawn_file_actions_init(&actions), 0);
     ck_assert_int_eq(posix_spawn_file_actions_adddup2(&actions, ends[1], 2), 0);
+    if (passed_fd >= 0) {
+        set_socket(&actions, &program, argv, wrapped);
+        argv = wrapped;
+    }
     ck_assert_int_eq(posix_spawn(&running->pid, program, &actions, NULL, argv, environ),
                      0);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -62,7 +93,7 @@ void running_start_hamid(struct running *running, const char *const *flags)
 {
     char kubeconfig[128];
     char addresses[128];
-    char *argv[32];
+    char *argv[ARGUMENTS_MAX];
     size_t count = 0;
     path_of(running, "kubeconfig", kubeconfig, sizeof(kubeconfig));
     path_of(running, "addresses", addresses, sizeof(addresses));

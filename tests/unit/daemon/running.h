@@ -32,6 +32,10 @@ void running_start(struct running *running, const char *const *flags);
 /* The same with a kubesim that was prepared before. */
 void running_start_hamid(struct running *running, const char *const *flags);
 
+/* The next hamid that is started gets this listening socket as a service manager would
+ * pass it. */
+void running_pass_socket(int fd);
+
 /* Sends a signal, waits for the end; returns the exit status, -1 where a signal ended it.
  */
 int running_end(struct running *running, int number);

@@ -3,8 +3,8 @@
 /*
  * Tells the service manager how the daemon is, where it asked for it by NOTIFY_SOCKET.
  */
-#ifndef HAMID_NODE_NOTIFY_H
-#define HAMID_NODE_NOTIFY_H
+#ifndef HAMID_NOTIFY_H
+#define HAMID_NOTIFY_H
 
 /* Sends lines such as "READY=1". Without NOTIFY_SOCKET, or where it fails, nothing
  * happens. */
