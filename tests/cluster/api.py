@@ -66,6 +66,13 @@ class Client:
             connection.close()
             raise
 
+    def close(self):
+        """Drops this thread's connection; the next request makes another."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            self._local.connection = None
+            connection.close()
+
     def need(self, method, path, body=None, kind="application/json"):
         answer = self.request(method, path, body, kind)
         if not 200 <= answer.code < 300:

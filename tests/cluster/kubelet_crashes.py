@@ -1,22 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The libhaminodelock authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin, agent and kubelet killed while pods get their devices."""
+"""Plugin, agent, kubelet and API server killed while pods get their devices."""
 
 import time
 
 from cluster import kubelet_scene as scenes
 from cluster.kubelet_kinds import right
 
-PODS = 16
-AFTER = 9  # Allocates, that is in the middle of a pod with two containers
+PODS = 40
+FEW = 16
 GPU = scenes.RESOURCE
 
 
 def run(results, scene):
     scene.start_plugin(GPU)
-    _in_the_middle(results, scene, "plugin", _plugin_again)
-    _in_the_middle(results, scene, "agent", _agent_again)
-    _in_the_middle(results, scene, "kubelet", _kubelet_again)
+    _in_the_middle(results, scene, "plugin", _plugin_again, PODS)
+    _in_the_middle(results, scene, "kubelet", _kubelet_again, PODS)
+    _in_the_middle(results, scene, "agent", _agent_again, FEW)
+    _in_the_middle(results, scene, "API server", _server_again, FEW)
     _after_restart(results, scene)
     _before_checkpoint(results, scene)
     _past_the_age(results, scene)
@@ -39,18 +40,27 @@ def _kubelet_again(scene):
     scene.node.start_kubelet()
 
 
-def _in_the_middle(results, scene, who, kill):
+def _server_again(scene):
+    scene.group.kill("kube-apiserver")
+    scene.client.close()
+    scene.node.client.close()
+    scene.plane.start_again("kube-apiserver")
+
+
+def _in_the_middle(results, scene, who, kill, count):
     """A pod that is caught in the middle may fail, as any device's pod then does; whoever made
     it makes another. What none may have is another's devices."""
-    label = f"killed-{who}"
-    begin, _ = scene.create(scenes.burst_pods(label, GPU, PODS, seed=3))
-    scene.wait_allocated(GPU, begin, AFTER)
+    label = f"killed-{who}".lower().replace(" ", "-")
+    begin, _ = scene.create(scenes.burst_pods(label, GPU, count, seed=3))
+    # An odd number: between the two containers of a pod.
+    scene.wait_allocated(GPU, begin, count // 2 + 1)
     kill(scene)
     scene.node.wait_allocatable(GPU, scenes.DEVICES)
-    replaced = scene.keep(label, PODS)
-    scene.say(f"{who} killed after {AFTER} Allocates: {replaced} of {PODS} pods replaced")
+    replaced = scene.keep(label, count)
+    scene.say(f"{who} killed after {count // 2 + 1} Allocates: {replaced} of {count} pods "
+              "replaced")
     right(results, scene, label, f"the {who} killed in the middle of a burst: each container got "
-          "exactly its devices (case 4.20)", containers=2 * PODS)
+          "exactly its devices (case 4.20)", containers=2 * count)
     scene.delete(label)
 
 
