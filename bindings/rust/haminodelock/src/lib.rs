@@ -37,6 +37,7 @@
 #![warn(missing_debug_implementations)]
 
 mod acquire;
+mod call;
 mod cancel;
 mod error;
 #[cfg(feature = "kubernetes")]
@@ -50,6 +51,7 @@ mod texts;
 mod transport;
 
 pub use acquire::{Acquire, Request};
+pub use call::{Call, OwnerCall};
 pub use cancel::Cancel;
 pub use error::{Code, Error, Result};
 pub use lease::{Facts, Lease, Release};
@@ -57,7 +59,7 @@ pub use look::{NodeView, SlotState, SlotView, Stats, WaiterView};
 pub use manager::{Builder, Level, Loss, NodeLock};
 pub use memory::MemoryStore;
 pub use pod::{BindPhase, OwnerFacts, Pod};
-pub use transport::{Action, Answer, Call, Edit, OwnerCall, Owners, Transport, TransportHandle};
+pub use transport::{Action, Answer, Edit, Owners, Transport, TransportHandle};
 
 /// The lock's annotation, HAMi's.
 pub const KEY: &str = "hami.io/mutex.lock";
