@@ -1,74 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases with a mirror: what device plugins find on the Node, what they and others do to
- * it, and what is left where the second write goes wrong.
+ * Leases with a mirror: what device plugins find on the Node, what they do to it, and
+ * what is left where the second write goes wrong.
  */
-#include "kubernetes_lease_world.h"
+#include "kubernetes_lease_mirrored.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static struct world world;
-static struct hami_call call;
-static hami_nodelock *manager;
-
-static void setup(void)
-{
-    lease_world_begin(&world, HAMI_KUBERNETES_LEASE_MIRROR);
-    manager = manager_new();
-}
-
-static void setup_for_tools(void)
-{
-    lease_world_begin(&world, HAMI_KUBERNETES_LEASE_MIRROR | HAMI_KUBERNETES_NO_WATCH);
-    manager = manager_new();
-}
-
-static void teardown(void)
-{
-    if (world.transport->unwatch) {
-        world.transport->unwatch(world.transport, manager);
-    }
-    world_end(&world);
-    manager_free(manager);
-}
-
-static void watch(void)
-{
-    ck_assert_int_eq(world.transport->watch(world.transport, manager), 0);
-    ck_assert(wait_synced(&world));
-}
-
-static void set_on(const char *resource, const char *key, const char *value)
-{
-    const char *space = strcmp(resource, "nodes") == 0 ? NULL : NAMESPACE;
-    ck_assert_int_eq(kubesim_set_annotation(world.sim, resource, space, "n1", key, value),
-                     200);
-}
-
-static void expect_both(const char *lock, const char *lease)
-{
-    expect_on_lease(&world, LOCK, lock);
-    expect_on_lease(&world, LEASE, lease);
-    expect_on_node(&world, LOCK, lock);
-    expect_on_node(&world, LEASE, lease);
-}
-
-static void expect_read(const char *lock, const char *lease)
-{
-    ck_assert_int_eq(read_pair(&world, &call), 0);
-    ck_assert_str_eq(call.values[0], lock);
-    ck_assert_str_eq(call.values[1], lease);
-}
-
-/* A take that a crash has cut off after its first write. */
-static void take_half(void)
-{
-    ck_assert_int_eq(take_a(&world, &call), 0);
-    set_on("nodes", LOCK, NULL);
-    set_on("nodes", LEASE, NULL);
-}
 
 /* ---- plain ---- */
 
@@ -230,142 +169,6 @@ START_TEST(a_half_taken_lock_can_be_taken_over_and_given_back)
 }
 END_TEST
 
-/* ---- others' locks on the Node ---- */
-
-START_TEST(a_lock_that_others_wrote_on_the_node_is_honoured)
-{
-    set_on("nodes", LOCK, FOREIGN);
-    expect_read(FOREIGN, "(absent)");
-    ck_assert_int_eq(take_a(&world, &call), HAMI_E_HELD);
-    ck_assert_str_eq(call.values[0], FOREIGN);
-    ck_assert_ptr_null(kubesim_get(world.sim, "leases", NAMESPACE, "n1"));
-    ck_assert_int_eq(put_pair(&world, &call, FOREIGN, NULL, LOCK_A, LEASE_A), 0);
-    expect_both(LOCK_A, LEASE_A);
-}
-END_TEST
-
-START_TEST(a_foreign_lock_is_told_when_it_comes_and_when_it_goes)
-{
-    watch();
-    set_on("nodes", LOCK, FOREIGN);
-    size_t at = manager_wait(manager, 0, NEWS_OBSERVED, "n1", FOREIGN);
-    ck_assert_uint_gt(at, 0);
-    ck_assert_str_ne(manager->news[at - 1].version, "(absent)");
-    set_on("nodes", LOCK, NULL);
-    ck_assert_uint_gt(manager_wait(manager, at, NEWS_OBSERVED, "n1", "(absent)"), 0);
-}
-END_TEST
-
-START_TEST(a_foreign_lock_can_be_removed_by_hand_where_there_is_no_lease)
-{
-    set_on("nodes", LOCK, FOREIGN);
-    call_begin(&call, "n1", 5000);
-    call_edit(&call, HAMI_EDIT_PUT, LOCK, FOREIGN, NULL);
-    ck_assert_int_eq(call_submit(&world, &call), 0);
-    ck_assert_str_eq(call.values[0], "(absent)");
-    expect_on_node(&world, LOCK, NULL);
-}
-END_TEST
-
-START_TEST(a_lock_that_was_written_over_on_the_node_is_lost)
-{
-    ck_assert_int_eq(take_a(&world, &call), 0);
-    watch();
-    set_on("nodes", LOCK, FOREIGN);
-    ck_assert_uint_gt(manager_wait(manager, 0, NEWS_OBSERVED, "n1", FOREIGN), 0);
-    expect_read(FOREIGN, LEASE_A);
-    ck_assert_int_eq(free_a(&world, &call), HAMI_E_HELD);
-    expect_on_node(&world, LOCK, FOREIGN);
-    /* The one that wrote over it frees; then nothing of ours comes back. */
-    set_on("nodes", LOCK, NULL);
-    expect_read("(absent)", LEASE_A);
-}
-END_TEST
-
-static void arm_foreign_write(const char *key, const char *value)
-{
-    struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "nodes"},
-                                  .count = 1,
-                                  .write_resource = "nodes",
-                                  .write_name = "n1",
-                                  .write_key = key,
-                                  .write_value = value};
-    ck_assert_int_gt(kubesim_arm(world.sim, &fault), 0);
-}
-
-START_TEST(a_foreign_lock_that_comes_first_puts_the_take_back)
-{
-    arm_foreign_write(LOCK, FOREIGN);
-    ck_assert_int_eq(take_a(&world, &call), HAMI_E_HELD);
-    ck_assert_str_eq(call.values[0], FOREIGN);
-    expect_on_node(&world, LOCK, FOREIGN);
-    expect_on_lease(&world, LOCK, NULL);
-    /* The fence that was tried is not given again. */
-    expect_on_lease(&world, LEASE, MEMORY_OF("5"));
-}
-END_TEST
-
-START_TEST(a_hand_over_that_a_foreign_lock_spoils_leaves_the_fence_alone)
-{
-    ck_assert_int_eq(take_a(&world, &call), 0);
-    arm_foreign_write(LOCK, FOREIGN);
-    ck_assert_int_eq(put_pair(&world, &call, LOCK_A, LEASE_A, LOCK_B, LEASE_B),
-                     HAMI_E_HELD);
-    ck_assert_str_eq(call.values[0], FOREIGN);
-    expect_on_lease(&world, LOCK, NULL);
-    expect_on_lease(&world, LEASE, MEMORY_OF("6"));
-}
-END_TEST
-
-START_TEST(a_take_that_cannot_be_put_back_is_in_doubt)
-{
-    struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "leases"},
-                                  .skip = 1,
-                                  .count = 1,
-                                  .action = KUBESIM_DROP_BEFORE};
-    arm_foreign_write(LOCK, FOREIGN);
-    ck_assert_int_gt(kubesim_arm(world.sim, &fault), 0);
-    ck_assert_int_eq(take_a(&world, &call), HAMI_E_IN_DOUBT);
-    expect_read(FOREIGN, LEASE_A);
-}
-END_TEST
-
-/* It was sent, and its answer lost; it comes long after the foreign lock has gone. */
-START_TEST(a_take_that_is_put_back_late_stays_once_somebody_relied_on_it)
-{
-    struct kubesim_fault fault = {
-        .match = {.verb = "patch",
-                  .resource = "leases",
-                  .body = "{\"op\":\"remove\",\"path\":\"/metadata/annotations/"
-                          "hami.io~1mutex.lock\"}"},
-        .count = 1,
-        .delay_before_ms = 1500};
-    arm_foreign_write(LOCK, FOREIGN);
-    int id = kubesim_arm(world.sim, &fault);
-    ck_assert_int_gt(id, 0);
-    call_begin(&call, "n1", 500);
-    call_edit(&call, HAMI_EDIT_PUT, LOCK, NULL, LOCK_A);
-    call_edit(&call, HAMI_EDIT_PUT, LEASE, NULL, LEASE_A);
-    ck_assert_int_eq(call_submit(&world, &call), HAMI_E_IN_DOUBT);
-    ck_assert_uint_eq(kubesim_hits(world.sim, id), 1);
-    set_on("nodes", LOCK, NULL);
-    expect_read(LOCK_A, LEASE_A);
-    expect_both(LOCK_A, LEASE_A);
-    struct kubesim_match refused = fault.match;
-    refused.code = 422;
-    ck_assert(kubesim_wait_count(world.sim, &refused, 1, WAIT_MS));
-    expect_both(LOCK_A, LEASE_A);
-}
-END_TEST
-
-START_TEST(a_foreign_write_of_something_else_costs_nothing)
-{
-    arm_foreign_write("other", "2");
-    ck_assert_int_eq(take_a(&world, &call), 0);
-    expect_both(LOCK_A, LEASE_A);
-}
-END_TEST
-
 /* ---- the second write goes wrong ---- */
 
 START_TEST(a_node_that_may_not_be_written_puts_the_take_back)
@@ -456,15 +259,6 @@ START_TEST(the_older_lock_on_the_node_is_nothing_once_the_lease_is_freed)
 }
 END_TEST
 
-static TCase *add_case(Suite *suite, const char *name)
-{
-    TCase *tests = tcase_create(name);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    suite_add_tcase(suite, tests);
-    return tests;
-}
-
 static void add_plain(TCase *tests)
 {
     tcase_add_test(tests, a_take_and_a_release_keep_both_objects_in_step);
@@ -488,19 +282,6 @@ static void add_halves(TCase *tests)
     tcase_add_test(tests, the_older_lock_on_the_node_is_nothing_once_the_lease_is_freed);
 }
 
-static void add_foreign(TCase *tests)
-{
-    tcase_add_test(tests, a_lock_that_others_wrote_on_the_node_is_honoured);
-    tcase_add_test(tests, a_foreign_lock_is_told_when_it_comes_and_when_it_goes);
-    tcase_add_test(tests, a_foreign_lock_can_be_removed_by_hand_where_there_is_no_lease);
-    tcase_add_test(tests, a_lock_that_was_written_over_on_the_node_is_lost);
-    tcase_add_test(tests, a_foreign_lock_that_comes_first_puts_the_take_back);
-    tcase_add_test(tests, a_hand_over_that_a_foreign_lock_spoils_leaves_the_fence_alone);
-    tcase_add_test(tests, a_take_that_cannot_be_put_back_is_in_doubt);
-    tcase_add_test(tests, a_take_that_is_put_back_late_stays_once_somebody_relied_on_it);
-    tcase_add_test(tests, a_foreign_write_of_something_else_costs_nothing);
-}
-
 static void add_faults(TCase *tests)
 {
     tcase_add_test(tests, a_node_that_may_not_be_written_puts_the_take_back);
@@ -516,7 +297,6 @@ int main(void)
     Suite *suite = suite_create("kubernetes-lease-mirror");
     add_plain(add_case(suite, "plain"));
     add_halves(add_case(suite, "halves"));
-    add_foreign(add_case(suite, "foreign"));
     add_faults(add_case(suite, "faults"));
     TCase *tools = tcase_create("tools");
     tcase_add_checked_fixture(tools, setup_for_tools, teardown);

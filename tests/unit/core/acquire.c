@@ -302,94 +302,6 @@ START_TEST(nodes_do_not_wait_for_each_other_case_1_03)
 }
 END_TEST
 
-START_TEST(several_keys_are_one_grant_and_one_write_or_none_case_1_23)
-{
-    static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
-    static const char *const one[] = {HAMI_NODELOCK_CAMBRICON_KEY};
-    static struct scripted_wait mlu, both;
-    static struct scripted_done done;
-    struct hami_nodelock_request request;
-
-    scripted_request(&request, "n1", "mlu");
-    request.keys = one;
-    request.key_count = 1;
-    scripted_acquire_as(&mlu, &request, 1000);
-    ck_assert_int_eq(mlu.code, 0);
-    scripted_request(&request, "n1", "both");
-    request.keys = keys;
-    request.key_count = 2;
-    scripted_acquire_as(&both, &request, 60000);
-    ck_assert(!both.ended);
-    ck_assert_str_eq(scripted_lock_value("n1"), "");
-    size_t writes = scripted_count(SCRIPTED_WRITE);
-    scripted_release(&done, mlu.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
-    ck_assert_int_eq(both.code, 0);
-    ck_assert_str_eq(scripted_lock_value("n1"), "2026-01-02T03:04:05Z,default,both");
-    ck_assert_uint_eq(scripted_count(SCRIPTED_WRITE) - writes, 2);
-    scripted_release(&done, both.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
-    ck_assert_str_eq(scripted_lock_value("n1"), "");
-}
-END_TEST
-
-START_TEST(a_younger_waiter_may_not_take_a_key_that_an_older_one_waits_for)
-{
-    static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
-    static const char *const one[] = {HAMI_NODELOCK_CAMBRICON_KEY};
-    static struct scripted_wait a, both, mlu;
-    struct hami_nodelock_request request;
-
-    scripted_acquire(&a, "n1", "a", 1000);
-    scripted_request(&request, "n1", "both");
-    request.keys = keys;
-    request.key_count = 2;
-    scripted_acquire_as(&both, &request, 60000);
-    scripted_request(&request, "n1", "mlu");
-    request.keys = one;
-    request.key_count = 1;
-    scripted_acquire_as(&mlu, &request, 60000);
-    ck_assert(!both.ended && !mlu.ended);
-    ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
-    scripted_dispatch();
-    ck_assert_int_eq(both.code, 0);
-    ck_assert(!mlu.ended);
-    ck_assert_int_eq(hami_lease_handoff(both.lease), 0);
-}
-END_TEST
-
-START_TEST(permits_are_that_many_records)
-{
-    static struct scripted_wait a, b, c;
-    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
-    char second[512];
-
-    config.permits = 2;
-    scripted_start((struct scripted_options){.watch = true, .config = config});
-    scripted_acquire(&a, "n1", "a", 1000);
-    scripted_acquire(&b, "n1", "b", 1000);
-    scripted_acquire(&c, "n1", "c", 60000);
-    ck_assert_int_eq(a.code, 0);
-    ck_assert_int_eq(b.code, 0);
-    ck_assert(!c.ended);
-    ck_assert_uint_ne(hami_lease_fence(a.lease), hami_lease_fence(b.lease));
-    ck_assert_int_eq(hami_memory_get(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", second,
-                                     sizeof(second)),
-                     0);
-    ck_assert_str_eq(second, "2026-01-02T03:04:05Z,default,b");
-    ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY ".1", NULL),
-                     0);
-    /* Keys beside the configured one are looked at when somebody waits. */
-    scripted_advance(3000);
-    ck_assert_int_eq(c.code, 0);
-    ck_assert_int_eq(hami_lease_handoff(a.lease), 0);
-    ck_assert_int_eq(hami_lease_handoff(c.lease), 0);
-    scripted_stop();
-}
-END_TEST
-
 START_TEST(an_unbound_owner_is_inspected_before_its_lock_is_written)
 {
     static struct scripted_wait a;
@@ -464,7 +376,6 @@ int main(void)
     Suite *suite = suite_create("acquire");
     TCase *simple = tcase_create("plain");
     TCase *owners = tcase_create("owners");
-    TCase *bare = tcase_create("bare");
 
     tcase_add_checked_fixture(simple, plain, scripted_stop);
     tcase_add_test(simple, a_granted_lock_stands_in_the_store_with_its_lease);
@@ -485,9 +396,6 @@ int main(void)
         simple,
         a_higher_priority_goes_first_but_passes_nobody_more_than_four_times_case_3_31);
     tcase_add_test(simple, nodes_do_not_wait_for_each_other_case_1_03);
-    tcase_add_test(simple, several_keys_are_one_grant_and_one_write_or_none_case_1_23);
-    tcase_add_test(simple,
-                   a_younger_waiter_may_not_take_a_key_that_an_older_one_waits_for);
     suite_add_tcase(suite, simple);
     tcase_add_checked_fixture(owners, with_owners, scripted_stop);
     tcase_add_test(owners, an_unbound_owner_is_inspected_before_its_lock_is_written);
@@ -496,7 +404,5 @@ int main(void)
                         0, sizeof(unfit) / sizeof(unfit[0]));
     tcase_add_test(owners, a_pod_deleted_while_it_waits_leaves_the_queue_case_3_22);
     suite_add_tcase(suite, owners);
-    tcase_add_test(bare, permits_are_that_many_records);
-    suite_add_tcase(suite, bare);
     return scripted_run(suite);
 }

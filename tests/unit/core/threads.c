@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Real threads: callers that come, leave by deadline, cancel and shutdown at every
- * moment, against a store that answers from a thread of its own and loses some answers.
+ * moment, against the store of remote.h, which loses some answers.
  * Workers write down what they saw; the test thread judges.
  */
 #include <check.h>
@@ -16,137 +16,10 @@
 #include <hami/handshake.h>
 #include <hami/memory.h>
 
+#include "remote.h"
 #include "scripted.h"
 
 #define NODE "n1"
-
-/* ---- a transport with a thread of its own ---- */
-
-enum { PENDING_MAX = 64 };
-
-static hami_memory *store;
-static struct hami_transport remote;
-static pthread_t remote_thread;
-static pthread_mutex_t remote_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t remote_condition = PTHREAD_COND_INITIALIZER;
-static hami_call *pending[PENDING_MAX];
-static size_t pending_count;
-static bool remote_stop;
-static unsigned lose_each; /* every n-th answer is lost; 0 = none */
-
-static void pass(void *data, const struct hami_transport_result *result)
-{
-    hami_call_done(data, result);
-}
-
-static void serve(hami_call *call, unsigned number)
-{
-    size_t count;
-    const struct hami_transport_edit *edits = hami_call_edits(call, &count);
-    struct hami_transport *memory = hami_memory_transport(store);
-    const char *version = hami_call_version(call);
-
-    if (lose_each != 0 && hami_call_is_write(call) && number % lose_each == 0) {
-        struct hami_transport_result lost = HAMI_TRANSPORT_RESULT_INIT;
-        lost.code = HAMI_E_IN_DOUBT;
-        if (number % (2 * lose_each) == 0) {
-            (void)hami_transport_call(memory, hami_call_node(call), edits, count, version,
-                                      1000, NULL, NULL);
-        }
-        hami_call_done(call, &lost);
-        return;
-    }
-    (void)hami_transport_call(memory, hami_call_node(call), edits, count, version, 1000,
-                              pass, call);
-}
-
-static void *remote_main(void *data)
-{
-    (void)data;
-    for (unsigned number = 1;; number++) {
-        (void)pthread_mutex_lock(&remote_mutex);
-        while (pending_count == 0 && !remote_stop) {
-            (void)pthread_cond_wait(&remote_condition, &remote_mutex);
-        }
-        hami_call *call = pending_count > 0 ? pending[0] : NULL;
-        if (call) {
-            pending_count--;
-            memmove(pending, pending + 1, pending_count * sizeof(pending[0]));
-        }
-        (void)pthread_mutex_unlock(&remote_mutex);
-        if (!call) {
-            return NULL;
-        }
-        for (unsigned i = number % 5; i > 0; i--) {
-            (void)sched_yield();
-        }
-        serve(call, number);
-    }
-}
-
-static int remote_submit(struct hami_transport *self, hami_call *call)
-{
-    (void)self;
-    (void)pthread_mutex_lock(&remote_mutex);
-    bool room = pending_count < PENDING_MAX;
-    if (room) {
-        pending[pending_count++] = call;
-        (void)pthread_cond_signal(&remote_condition);
-    }
-    (void)pthread_mutex_unlock(&remote_mutex);
-    return room ? 0 : HAMI_E_TRANSPORT;
-}
-
-static int remote_watch(struct hami_transport *self, hami_nodelock *lock)
-{
-    struct hami_transport *memory = hami_memory_transport(store);
-
-    (void)self;
-    return memory->watch(memory, lock);
-}
-
-static void remote_unwatch(struct hami_transport *self, hami_nodelock *lock)
-{
-    struct hami_transport *memory = hami_memory_transport(store);
-
-    (void)self;
-    memory->unwatch(memory, lock);
-}
-
-static void start(void)
-{
-    ck_assert_int_eq(hami_memory_new(0, &store), 0);
-    remote = (struct hami_transport){.size = sizeof(remote),
-                                     .name = "remote",
-                                     .submit = remote_submit,
-                                     .watch = remote_watch,
-                                     .unwatch = remote_unwatch};
-    pending_count = 0;
-    remote_stop = false;
-    lose_each = 0;
-    ck_assert_int_eq(pthread_create(&remote_thread, NULL, remote_main, NULL), 0);
-}
-
-static void stop(void)
-{
-    (void)pthread_mutex_lock(&remote_mutex);
-    remote_stop = true;
-    (void)pthread_cond_signal(&remote_condition);
-    (void)pthread_mutex_unlock(&remote_mutex);
-    (void)pthread_join(remote_thread, NULL);
-    hami_memory_free(store);
-}
-
-static hami_nodelock *make_manager(void)
-{
-    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
-    struct hami_error error = HAMI_ERROR_INIT;
-    hami_nodelock *lock = NULL;
-
-    config.transport = &remote;
-    ck_assert_msg(hami_nodelock_new(&config, &lock, &error) == 0, "%s", error.text);
-    return lock;
-}
 
 /* ---- callers ---- */
 
@@ -251,7 +124,7 @@ static void run_workers(hami_nodelock *const *locks, size_t lock_count,
     ck_assert_uint_eq(granted + late + canceled, WORKERS * ROUNDS);
 }
 
-/* All is undone, nothing stands in the store, and the manager has nothing left. */
+/* All is undone, nothing stands in the remote_store, and the manager has nothing left. */
 static void assert_clean(hami_nodelock *lock)
 {
     char value[HAMI_LOCK_VALUE_MAX];
@@ -262,13 +135,13 @@ static void assert_clean(hami_nodelock *lock)
     ck_assert_uint_eq(stats.leases, 0);
     ck_assert_uint_eq(stats.waiters, 0);
     ck_assert_int_eq(
-        hami_memory_get(store, NODE, HAMI_NODELOCK_KEY, value, sizeof(value)),
+        hami_memory_get(remote_store, NODE, HAMI_NODELOCK_KEY, value, sizeof(value)),
         HAMI_E_LOST);
 }
 
 START_TEST(patient_callers_are_all_served_one_at_a_time_case_1_02)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
 
     run_workers(&lock, 1, 0, false);
     ck_assert_uint_eq(granted, WORKERS * ROUNDS);
@@ -279,7 +152,7 @@ END_TEST
 
 START_TEST(impatient_and_cancelled_callers_leave_no_slot_and_no_record_behind)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
 
     /* About as long as a take lasts: grant and deadline collide. */
     run_workers(&lock, 1, 100, true);
@@ -293,9 +166,9 @@ END_TEST
 
 START_TEST(lost_answers_leave_nothing_behind_either)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
 
-    lose_each = 7;
+    remote_lose_each = 7;
     run_workers(&lock, 1, 300, true);
     struct hami_nodelock_stats stats = HAMI_NODELOCK_STATS_INIT;
     ck_assert_int_eq(hami_nodelock_stats(lock, &stats), 0);
@@ -307,7 +180,7 @@ END_TEST
 
 START_TEST(managers_that_share_a_store_exclude_each_other)
 {
-    hami_nodelock *locks[] = {make_manager(), make_manager()};
+    hami_nodelock *locks[] = {remote_manager(), remote_manager()};
 
     run_workers(locks, 2, 0, false);
     ck_assert_uint_eq(granted, WORKERS * ROUNDS);
@@ -368,7 +241,7 @@ static void await_waiter(hami_nodelock *lock)
 
 START_TEST(a_blocked_caller_is_woken_by_its_cancel_flag)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
     struct blocked blocked = {.lock = lock};
     pthread_t thread;
 
@@ -389,7 +262,7 @@ END_TEST
 
 START_TEST(a_blocked_caller_is_woken_by_shutdown)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
     struct blocked blocked = {.lock = lock};
     pthread_t thread;
 
@@ -406,7 +279,7 @@ END_TEST
 
 START_TEST(a_cancelled_thread_finishes_its_blocking_call_first)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
     struct blocked blocked = {.lock = lock, .code = 1};
     pthread_t thread;
     void *result;
@@ -426,13 +299,13 @@ END_TEST
 
 START_TEST(blocking_release_and_check_tell_what_happened)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
     struct hami_error error = HAMI_ERROR_INIT;
 
     hami_lease *lease = take(lock);
     ck_assert_int_eq(hami_lease_check(lease, hami_nodelock_in_ms(lock, 20000), &error),
                      0);
-    ck_assert_int_eq(hami_memory_put(store, NODE, HAMI_NODELOCK_KEY, NULL), 0);
+    ck_assert_int_eq(hami_memory_put(remote_store, NODE, HAMI_NODELOCK_KEY, NULL), 0);
     ck_assert_int_eq(hami_lease_check(lease, hami_nodelock_in_ms(lock, 20000), &error),
                      HAMI_E_LOST);
     ck_assert_int_eq(hami_lease_check(lease, 0, &error), HAMI_E_IN_DOUBT);
@@ -463,20 +336,20 @@ static void *make_noise(void *data)
     size_t nodes = 0;
 
     while (!atomic_load(&noise_stop)) {
-        (void)hami_memory_put(store, "n2", "x.example/beat", "x");
+        (void)hami_memory_put(remote_store, "n2", "x.example/beat", "x");
         (void)hami_nodelock_forget(lock, "n2");
         (void)hami_nodelock_observe_owner(lock, &owner, &facts);
         (void)hami_nodelock_snapshot(lock, NULL, count_nodes, &nodes);
         (void)hami_nodelock_stats(lock, &stats);
         (void)hami_nodelock_next_deadline(lock);
-        (void)hami_memory_put(store, NODE, "x.example/beat", "y");
+        (void)hami_memory_put(remote_store, NODE, "x.example/beat", "y");
     }
     return NULL;
 }
 
 START_TEST(all_public_calls_may_come_from_many_threads_case_3_20_case_3_21)
 {
-    hami_nodelock *lock = make_manager();
+    hami_nodelock *lock = remote_manager();
     pthread_t noise[2];
 
     atomic_store(&noise_stop, false);
@@ -499,7 +372,7 @@ int main(void)
     TCase *threads = tcase_create("threads");
 
     tcase_set_timeout(threads, 60);
-    tcase_add_checked_fixture(threads, start, stop);
+    tcase_add_checked_fixture(threads, remote_start, remote_stop);
     tcase_add_test(threads, patient_callers_are_all_served_one_at_a_time_case_1_02);
     tcase_add_test(threads,
                    impatient_and_cancelled_callers_leave_no_slot_and_no_record_behind);
