@@ -15,26 +15,27 @@
 #include <string.h>
 
 #include "answer.h"
+#include "by_ids.h"
+#include "node/checks.h"
 #include "log.h"
 #include "mailbox.h"
 
 #define CONTAINERS_MAX 64
 
 struct allocate {
-    struct hamid_mailbox *mailbox;
-    const struct plugin_settings *settings;
-    hami_handshake *handshake;
-    uint64_t timeout_ms;
+    struct allocate_config config;
     size_t pending;
 };
 
 struct one_call {
     struct hamid_letter letter; /* first */
     struct allocate *allocate;
-    struct hamid_grpc_call *call; /* NULL: the kubelet has gone, or was answered */
+    struct hamid_grpc_call *call;      /* NULL: the kubelet has gone, or was answered */
+    V1beta1__AllocateRequest *request; /* a copy */
     uint64_t deadline_ns;
     hami_handshake_job *job;
     V1beta1__AllocateResponse *answer;
+    struct answer *given[CONTAINERS_MAX]; /* what the books are to have afterwards */
     char pod[330];
     int code;
     struct hami_error error;
@@ -77,6 +78,12 @@ static void one_free(struct one_call *one)
     if (one->answer != NULL) {
         protobuf_c_message_free_unpacked(&one->answer->base, NULL);
     }
+    if (one->request != NULL) {
+        protobuf_c_message_free_unpacked(&one->request->base, NULL);
+    }
+    for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+        answer_free(one->given[i]);
+    }
     one->allocate->pending--;
     free(one);
 }
@@ -91,30 +98,13 @@ static void refuse(struct one_call *one, int code, const char *text)
     }
 }
 
-/* Room for the answers of so many containers; NULL without memory. */
-static V1beta1__AllocateResponse *new_answer(size_t count)
-{
-    V1beta1__AllocateResponse *answer = malloc(sizeof(*answer));
-
-    if (answer == NULL) {
-        return NULL;
-    }
-    v1beta1__allocate_response__init(answer);
-    answer->container_responses = calloc(count + 1, sizeof(*answer->container_responses));
-    if (answer->container_responses == NULL) {
-        free(answer);
-        return NULL;
-    }
-    return answer;
-}
-
 /* ---- what the annotation gives ----------------------------------------------------- */
 
 /* Says why not, in text. */
 static bool find_share(const struct allocate *allocate, const struct hami_device *given,
                        struct plugin_share *ret, char *text, size_t size)
 {
-    ret->device = plugin_device_find(allocate->settings, given->uuid);
+    ret->device = plugin_device_find(allocate->config.settings, given->uuid);
     ret->memory_mib = (uint32_t)given->memory_mib;
     ret->cores = (uint32_t)given->core_percent;
     if (ret->device == NULL) {
@@ -145,10 +135,24 @@ answer_container(const struct one_call *one, size_t container, char *text, size_
                               &shares[i], text, size);
     }
     if (is_right) {
-        answer = plugin_answer_new(one->allocate->settings, &receiver, shares, count);
+        answer =
+            plugin_answer_new(one->allocate->config.settings, &receiver, shares, count);
     }
     free(shares);
     return answer;
+}
+
+static void note_given(struct one_call *one, size_t container)
+{
+    const V1beta1__ContainerAllocateRequest *request =
+        one->request->container_requests[container];
+
+    if (one->allocate->config.checks != NULL) {
+        one->given[container] = answer_new(
+            one->allocate->config.settings->resource, hami_handshake_owner(one->job),
+            hami_handshake_container_name(one->job, container),
+            (const char *const *)request->ids, request->n_ids);
+    }
 }
 
 /* False with a text. */
@@ -156,7 +160,7 @@ static bool make_answer(struct one_call *one, char *text, size_t size)
 {
     size_t count = hami_handshake_container_count(one->job);
 
-    one->answer = new_answer(count);
+    one->answer = plugin_answers_new(count);
     if (one->answer == NULL) {
         (void)snprintf(text, size, "out of memory");
         return false;
@@ -169,11 +173,23 @@ static bool make_answer(struct one_call *one, char *text, size_t size)
         }
         one->answer->container_responses[i] = each;
         one->answer->n_container_responses = i + 1;
+        note_given(one, i);
     }
     return true;
 }
 
 /* ---- finish ------------------------------------------------------------------------ */
+
+/* The books are compared with it from now on. */
+static void hand_to_checks(struct one_call *one)
+{
+    for (size_t i = 0; i < one->request->n_container_requests; i++) {
+        if (one->given[i] != NULL) {
+            checks_add(one->allocate->config.checks, one->given[i]);
+            one->given[i] = NULL;
+        }
+    }
+}
 
 static void finished_opened(struct hamid_letter *letter)
 {
@@ -184,6 +200,7 @@ static void finished_opened(struct hamid_letter *letter)
     } else if (one->call != NULL) {
         hamid_log_info(2, "Allocated", "pod", one->pod, NULL);
         hamid_kubelet_reply(one->call, &one->answer->base);
+        hand_to_checks(one);
     } else {
         hamid_log_warning("The kubelet went away before it got its answer", "pod",
                           one->pod, NULL);
@@ -200,7 +217,7 @@ static void finished(void *data, int code, const struct hami_error *error)
     if (error != NULL) {
         one->error = *error;
     }
-    hamid_mailbox_post(one->allocate->mailbox, &one->letter);
+    hamid_mailbox_post(one->allocate->config.mailbox, &one->letter);
 }
 
 static void failed_opened(struct hamid_letter *letter)
@@ -272,99 +289,102 @@ static void begun(void *data, int code, hami_handshake_job *job,
     if (error != NULL) {
         one->error = *error;
     }
-    hamid_mailbox_post(one->allocate->mailbox, &one->letter);
+    hamid_mailbox_post(one->allocate->config.mailbox, &one->letter);
 }
 
-static void begin(struct one_call *one, const V1beta1__AllocateRequest *request)
+/* Asks the library, with the books or (page NULL) without. */
+static void begin(struct one_call *one, const struct books_page *page)
 {
-    struct allocate *allocate = one->allocate;
     struct hami_handshake_container containers[CONTAINERS_MAX];
-    size_t count = request->n_container_requests;
-    int code;
+    struct hami_handshake_call question = HAMI_HANDSHAKE_CALL_INIT;
+    struct hami_handshake_holding *holdings = page != NULL ? books_holdings(page) : NULL;
 
-    for (size_t i = 0; i < count; i++) {
-        containers[i].ids = (const char *const *)request->container_requests[i]->ids;
-        containers[i].id_count = request->container_requests[i]->n_ids;
+    for (size_t i = 0; i < one->request->n_container_requests; i++) {
+        const V1beta1__ContainerAllocateRequest *each =
+            one->request->container_requests[i];
+
+        containers[i].ids = (const char *const *)each->ids;
+        containers[i].id_count = each->n_ids;
+    }
+    question.resource = one->allocate->config.settings->resource;
+    question.containers = containers;
+    question.container_count = one->request->n_container_requests;
+    question.deadline_ns = one->deadline_ns;
+    if (holdings != NULL) {
+        question.flags = HAMI_HANDSHAKE_BOOKS;
+        question.holdings = holdings;
+        question.holding_count = page->count;
     }
     one->letter.open = begun_opened;
-    code = hami_handshake_begin_start(allocate->handshake, allocate->settings->resource,
-                                      containers, count, one->deadline_ns, begun, one);
+    int code =
+        hami_handshake_call_start(one->allocate->config.handshake, &question, begun, one);
+    free(holdings);
     if (code < 0) {
         refuse(one, code_of(code), hami_strerror(code));
         one_free(one);
     }
 }
 
-/* ---- without the handshake --------------------------------------------------------- */
-
-/* The kubelet's own choice: each id is a share of the device that it names. */
-static V1beta1__ContainerAllocateResponse *
-answer_ids(const struct allocate *allocate,
-           const V1beta1__ContainerAllocateRequest *request, char *text, size_t size)
+static void books_read(void *data, const struct books_page *page, const char *problem)
 {
-    static const struct plugin_receiver nobody = {"", "", "", 0};
-    struct plugin_share *shares = calloc(request->n_ids + 1, sizeof(*shares));
-    V1beta1__ContainerAllocateResponse *answer = NULL;
-    bool is_right = shares != NULL;
+    struct one_call *one = data;
 
-    (void)snprintf(text, size, "out of memory");
-    for (size_t i = 0; i < request->n_ids && is_right; i++) {
-        const struct plugin_device *device =
-            plugin_id_find(allocate->settings, request->ids[i]);
-
-        is_right = device != NULL;
-        if (is_right) {
-            shares[i] = (struct plugin_share){device, device->memory_mib / device->shares,
-                                              device->cores / device->shares};
-        } else {
-            (void)snprintf(text, size, "this node has no device %.256s", request->ids[i]);
-        }
+    if (one->call == NULL) {
+        one_free(one); /* the kubelet has gone, and nothing was begun */
+        return;
     }
-    if (is_right) {
-        answer = plugin_answer_new(allocate->settings, &nobody, shares, request->n_ids);
+    if (page == NULL && one->allocate->config.needs_books) {
+        refuse(one, HAMID_GRPC_UNAVAILABLE, problem);
+        one_free(one);
+        return;
     }
-    free(shares);
-    return answer;
+    if (page != NULL) {
+        checks_compare(one->allocate->config.checks, page);
+    } else {
+        hamid_log_info(2, "Going on without the kubelet's books", "err", problem, NULL);
+    }
+    begin(one, page);
 }
 
-static void answer_by_ids(const struct allocate *allocate, struct hamid_grpc_call *call,
-                          const V1beta1__AllocateRequest *request)
+static void read_books(struct one_call *one)
 {
-    V1beta1__AllocateResponse *answer = new_answer(request->n_container_requests);
-    char text[400] = "out of memory";
-    bool is_whole = answer != NULL;
+    const struct allocate_config *config = &one->allocate->config;
 
-    for (size_t i = 0; i < request->n_container_requests && is_whole; i++) {
-        answer->container_responses[i] =
-            answer_ids(allocate, request->container_requests[i], text, sizeof(text));
-        is_whole = answer->container_responses[i] != NULL;
-        answer->n_container_responses += is_whole;
-    }
-    if (is_whole) {
-        hamid_kubelet_reply(call, &answer->base);
-    } else {
-        hamid_grpc_call_end(call, HAMID_GRPC_INVALID_ARGUMENT, text);
-    }
-    if (answer != NULL) {
-        protobuf_c_message_free_unpacked(&answer->base, NULL);
+    if (config->books == NULL) {
+        begin(one, NULL);
+    } else if (books_read_start(config->books, config->timeout_ms / 2, books_read, one) ==
+               NULL) {
+        refuse(one, HAMID_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+        one_free(one);
     }
 }
 
 /* ---- public ------------------------------------------------------------------------ */
 
-struct allocate *allocate_new(struct hamid_mailbox *mailbox,
-                              const struct plugin_settings *settings,
-                              hami_handshake *handshake, uint64_t timeout_ms)
+struct allocate *allocate_new(const struct allocate_config *config)
 {
     struct allocate *allocate = calloc(1, sizeof(*allocate));
 
     if (allocate != NULL) {
-        allocate->mailbox = mailbox;
-        allocate->settings = settings;
-        allocate->handshake = handshake;
-        allocate->timeout_ms = timeout_ms;
+        allocate->config = *config;
     }
     return allocate;
+}
+
+/* The request is only lent; NULL without memory. */
+static V1beta1__AllocateRequest *copy_request(const V1beta1__AllocateRequest *request)
+{
+    size_t length = protobuf_c_message_get_packed_size(&request->base);
+    uint8_t *bytes = malloc(length + 1);
+    ProtobufCMessage *copy = NULL;
+
+    if (bytes != NULL) {
+        (void)protobuf_c_message_pack(&request->base, bytes);
+        (void)hamid_kubelet_unpack(&v1beta1__allocate_request__descriptor, bytes, length,
+                                   &copy);
+    }
+    free(bytes);
+    return (V1beta1__AllocateRequest *)copy;
 }
 
 void allocate_begin(struct allocate *allocate, struct hamid_grpc_call *call,
@@ -378,22 +398,25 @@ void allocate_begin(struct allocate *allocate, struct hamid_grpc_call *call,
                             "1 to 64 containers are expected");
         return;
     }
-    if (allocate->handshake == NULL) {
-        answer_by_ids(allocate, call, request);
+    if (allocate->config.handshake == NULL) {
+        by_ids_answer(allocate->config.settings, call, request);
         return;
     }
     one = calloc(1, sizeof(*one));
-    if (one == NULL) {
+    V1beta1__AllocateRequest *copy = one != NULL ? copy_request(request) : NULL;
+    if (copy == NULL) {
         hamid_grpc_call_end(call, HAMID_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+        free(one);
         return;
     }
     one->allocate = allocate;
     one->call = call;
-    one->deadline_ns = hami_kubernetes_in_ms(allocate->timeout_ms);
+    one->request = copy;
+    one->deadline_ns = hami_kubernetes_in_ms(allocate->config.timeout_ms);
     one->error = (struct hami_error)HAMI_ERROR_INIT;
     allocate->pending++;
     hamid_grpc_call_watch(call, has_gone, NULL, one);
-    begin(one, request);
+    read_books(one);
 }
 
 size_t allocate_pending(const struct allocate *allocate)

@@ -269,3 +269,19 @@ plugin_answer_new(const struct plugin_settings *settings,
     }
     return answer;
 }
+
+V1beta1__AllocateResponse *plugin_answers_new(size_t count)
+{
+    V1beta1__AllocateResponse *answer = malloc(sizeof(*answer));
+
+    if (answer == NULL) {
+        return NULL;
+    }
+    v1beta1__allocate_response__init(answer);
+    answer->container_responses = calloc(count + 1, sizeof(*answer->container_responses));
+    if (answer->container_responses == NULL) {
+        free(answer);
+        return NULL;
+    }
+    return answer;
+}

@@ -31,6 +31,9 @@ plugin_answer_new(const struct plugin_settings *settings,
                   const struct plugin_receiver *receiver,
                   const struct plugin_share *shares, size_t count);
 
+/* A whole answer with room for so many containers, none yet. NULL without memory. */
+V1beta1__AllocateResponse *plugin_answers_new(size_t count);
+
 /*
  * Fills in the placeholders of a text: {uuids} {memory-mib} {cores} {count} {namespace}
  * {pod} {container} {fence}, lists joined by commas; with `index` >= 0 the text is one

@@ -17,9 +17,11 @@
 #include <hami/kubernetes.h>
 
 #include "allocate.h"
+#include "node/checks.h"
 #include "health.h"
 #include "log.h"
 #include "mailbox.h"
+#include "node/node_events.h"
 #include "node_register.h"
 #include "options.h"
 #include "registration.h"
@@ -45,6 +47,9 @@ struct plugin {
     struct hamid_mailbox *mailbox;
     hami_kubernetes *client;
     hami_handshake *handshake;
+    struct node_events events;
+    struct books *books;
+    struct checks *checks;
     struct allocate *allocate;
     struct service *service;
     struct registration *registration;
@@ -112,6 +117,8 @@ static void stop(struct plugin *plugin)
     plugin->node_register = node_register_free(plugin->node_register);
     plugin->service = service_free(plugin->service);
     plugin->allocate = allocate_free(plugin->allocate);
+    plugin->checks = checks_free(plugin->checks);
+    plugin->books = books_free(plugin->books);
     plugin->handshake = hami_handshake_free(plugin->handshake);
     plugin->client = hami_kubernetes_free(plugin->client);
     plugin->mailbox = hamid_mailbox_free(plugin->mailbox);
@@ -205,6 +212,21 @@ static bool open_cluster(struct plugin *plugin, struct hami_error *error)
     return plugin->node_register != NULL;
 }
 
+/* What the kubelet writes down of our answers. */
+static bool open_books(struct plugin *plugin)
+{
+    if (*plugin->options.pod_resources == '\0') {
+        return true;
+    }
+    node_events_init(&plugin->events, plugin->client, plugin->options.node,
+                     hami_kubernetes_now());
+    plugin->books = books_new(plugin->base, plugin->options.pod_resources);
+    plugin->checks = plugin->books != NULL
+                         ? checks_new(plugin->base, plugin->books, &plugin->events)
+                         : NULL;
+    return plugin->checks != NULL;
+}
+
 static bool add_signals(struct plugin *plugin)
 {
     static const int numbers[2] = {SIGTERM, SIGINT};
@@ -238,20 +260,30 @@ static bool open_kubelet(struct plugin *plugin)
     struct registration_config config = {.base = plugin->base,
                                          .folder = plugin->options.folder,
                                          .resource = plugin->settings.resource,
-                                         .has_pre_start = plugin->settings.has_pre_start,
                                          .streams = service_streams};
+    struct allocate_config allocate = {.mailbox = plugin->mailbox,
+                                       .settings = &plugin->settings,
+                                       .handshake = plugin->handshake,
+                                       .books = plugin->books,
+                                       .checks = plugin->checks,
+                                       .needs_books =
+                                           plugin->options.needs_pod_resources &&
+                                           *plugin->options.pod_resources != '\0',
+                                       .timeout_ms = plugin->options.allocate_timeout_ms};
 
     name_endpoint(plugin);
-    plugin->allocate = allocate_new(plugin->mailbox, &plugin->settings, plugin->handshake,
-                                    plugin->options.allocate_timeout_ms);
-    plugin->service = plugin->allocate != NULL
-                          ? service_new(&plugin->settings, plugin->allocate)
-                          : NULL;
+    plugin->allocate = allocate_new(&allocate);
+    plugin->service =
+        plugin->allocate != NULL
+            ? service_new(&plugin->settings, plugin->allocate, plugin->checks,
+                          plugin->options.allocate_timeout_ms)
+            : NULL;
     if (plugin->service == NULL) {
         return false;
     }
     plugin->health = health_new(plugin->base, &plugin->settings, devices_changed, plugin);
     config.endpoint = plugin->options.endpoint;
+    config.has_pre_start = service_wants_pre_start(plugin->service);
     config.service = service_methods(plugin->service);
     config.data = plugin->service;
     plugin->registration = registration_new(&config);
@@ -270,7 +302,8 @@ static bool start(struct plugin *plugin, char *text, size_t size)
     if (plugin->mailbox == NULL || !add_signals(plugin)) {
         return false;
     }
-    if (!plugin->options.without_handshake && !open_cluster(plugin, &error)) {
+    if (!plugin->options.without_handshake &&
+        (!open_cluster(plugin, &error) || !open_books(plugin))) {
         if (error.text[0] != '\0') {
             (void)snprintf(text, size, "%s", error.text);
         }

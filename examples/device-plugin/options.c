@@ -5,6 +5,7 @@
  */
 #include "options.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "kubelet.h"
 #include "log.h"
 
-#define FLAGS_MAX 20
+#define FLAGS_MAX 24
 
 static const char summary[] = "A device plugin for HAMi's way of sharing devices. It "
                               "tells the kubelet of the shares of "
@@ -53,8 +54,8 @@ static const char closing[] =
     "NAMESPACE/POD`\n"
     "None of these writes anything to any pod.";
 
-static void fill_flags(struct plugin_options *o, const char **log_format,
-                       struct hamid_flag *ret)
+/* What the plugin does. Returns how many flags. */
+static size_t fill_own_flags(struct plugin_options *o, struct hamid_flag *ret)
 {
     const struct hamid_flag flags[] = {
         {"devices", NULL, HAMID_FLAG_TEXT, &o->devices, "FILE",
@@ -80,6 +81,12 @@ static void fill_flags(struct plugin_options *o, const char **log_format,
          "older "
          "than 60s for a dead node. Default 30s.",
          100, 3600000, NULL},
+        {"pod-resources", NULL, HAMID_FLAG_TEXT, &o->pod_resources, "PATH",
+         "The kubelet's PodResources socket: after each Allocate, and before a container "
+         "starts, the kubelet must say that the devices are that pod's. Given here, an "
+         "Allocate is refused while it can't be read; an empty PATH turns this off. "
+         "Default " HAMID_KUBELET_POD_RESOURCES ", and to go on without.",
+         0, 0, &o->needs_pod_resources},
         {"require-fence", NULL, HAMID_FLAG_BOOLEAN, &o->require_fence, NULL,
          "Serve only pods whose lock was taken by hamid: refuses what HAMi's own "
          "scheduler "
@@ -93,6 +100,17 @@ static void fill_flags(struct plugin_options *o, const char **log_format,
         {"check", NULL, HAMID_FLAG_BOOLEAN, &o->check_only, NULL,
          "Read the devices file, print what the Node would be told, and end.", 0, 0,
          NULL},
+    };
+
+    memcpy(ret, flags, sizeof(flags));
+    return sizeof(flags) / sizeof(flags[0]);
+}
+
+/* How it speaks with the cluster and with people; the table's end. */
+static size_t fill_common_flags(struct plugin_options *o, const char **log_format,
+                                struct hamid_flag *ret)
+{
+    const struct hamid_flag flags[] = {
         {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
          "The lock's annotation key; the same as on the scheduler's side. "
          "Default " HAMI_NODELOCK_KEY ".",
@@ -112,9 +130,8 @@ static void fill_flags(struct plugin_options *o, const char **log_format,
         {NULL, NULL, HAMID_FLAG_TEXT, NULL, NULL, NULL, 0, 0, NULL},
     };
 
-    _Static_assert(sizeof(flags) / sizeof(flags[0]) <= FLAGS_MAX,
-                   "FLAGS_MAX is too small");
     memcpy(ret, flags, sizeof(flags));
+    return sizeof(flags) / sizeof(flags[0]);
 }
 
 static bool check(struct plugin_options *options, const char *log_format, char *error)
@@ -160,10 +177,13 @@ enum hamid_flags_result plugin_options_read(int argc, char *const *argv,
     ret->node = getenv("NODE_NAME");
     ret->folder = HAMID_KUBELET_PLUGINS;
     ret->key = HAMI_NODELOCK_KEY;
+    ret->pod_resources = HAMID_KUBELET_POD_RESOURCES;
     ret->allocate_timeout_ms = 2000;
     ret->report_period_ms = 30000;
     ret->verbosity = 2;
-    fill_flags(ret, &log_format, flags);
+    size_t count = fill_own_flags(ret, flags);
+    count += fill_common_flags(ret, &log_format, flags + count);
+    assert(count <= FLAGS_MAX);
     result = hamid_flags_parse(&command, argc, argv, NULL, error);
     if (result == HAMID_FLAGS_HELP) {
         char *help = hamid_flags_help(&command);

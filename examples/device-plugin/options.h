@@ -16,6 +16,8 @@ struct plugin_options {
     const char *endpoint; /* NULL: made from the resource */
     const char *kubeconfig, *context;
     const char *key;
+    const char *pod_resources; /* socket; "" = none */
+    bool needs_pod_resources;  /* the socket was given */
     bool insecure, require_fence, without_handshake, check_only;
     uint64_t allocate_timeout_ms, report_period_ms;
     uint64_t verbosity;

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "allocate.h"
+#include "node/checks.h"
 #include "log.h"
 #include "preferred.h"
 
@@ -25,6 +26,8 @@ struct stream {
 struct service {
     struct plugin_settings *settings;
     struct allocate *allocate;
+    struct checks *checks;
+    uint64_t timeout_ms;
     struct hamid_kubelet_service methods;
     LIST_HEAD(, stream) streams;
     size_t stream_count;
@@ -174,12 +177,17 @@ void service_devices_changed(struct service *service)
 
 /* ---- the other calls --------------------------------------------------------------- */
 
+bool service_wants_pre_start(const struct service *service)
+{
+    return service->settings->has_pre_start || service->checks != NULL;
+}
+
 static void get_options(void *data, struct hamid_grpc_call *call)
 {
     struct service *service = data;
     V1beta1__DevicePluginOptions options = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
 
-    options.pre_start_required = service->settings->has_pre_start;
+    options.pre_start_required = service_wants_pre_start(service);
     options.get_preferred_allocation_available = true;
     hamid_kubelet_reply(call, &options.base);
 }
@@ -200,12 +208,71 @@ static void allocate(void *data, struct hamid_grpc_call *call,
     allocate_begin(service->allocate, call, request);
 }
 
-/* The last moment at which a container can be kept from a device that has failed. */
+/* ---- before a container starts ----------------------------------------------------- */
+
+/* One PreStartContainer that waits for the books. */
+struct start {
+    struct hamid_grpc_call *call;
+    struct checks_ask *ask;
+};
+
+static void start_gone(void *data)
+{
+    struct start *start = data;
+
+    checks_ask_cancel(start->ask);
+    free(start);
+}
+
+static void let_start(struct hamid_grpc_call *call)
+{
+    const V1beta1__Empty empty = V1BETA1__EMPTY__INIT;
+
+    hamid_kubelet_reply(call, &empty.base);
+}
+
+/* What the books don't know yet is no reason to refuse. */
+static void start_told(void *data, enum answers_verdict verdict, const char *text)
+{
+    struct start *start = data;
+    struct hamid_grpc_call *call = start->call;
+
+    hamid_grpc_call_watch(call, NULL, NULL, NULL);
+    free(start);
+    if (verdict == ANSWERS_SWAPPED) {
+        hamid_log_error("A container must not start: it has another's devices", "err",
+                        text, NULL);
+        hamid_grpc_call_end(call, HAMID_GRPC_FAILED_PRECONDITION, text);
+    } else {
+        let_start(call);
+    }
+}
+
+static void ask_books(struct service *service, struct hamid_grpc_call *call,
+                      const V1beta1__PreStartContainerRequest *request)
+{
+    struct start *start = calloc(1, sizeof(*start));
+
+    if (start != NULL) {
+        start->call = call;
+        start->ask = checks_ask_start(service->checks, service->settings->resource,
+                                      (const char *const *)request->ids, request->n_ids,
+                                      service->timeout_ms, start_told, start);
+    }
+    if (start == NULL || start->ask == NULL) {
+        free(start);
+        hamid_grpc_call_end(call, HAMID_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    hamid_grpc_call_watch(call, start_gone, NULL, start);
+}
+
+/* The last moment at which a container can be kept from a device that has failed, or that
+ * is another's. */
 static void pre_start(void *data, struct hamid_grpc_call *call,
                       const V1beta1__PreStartContainerRequest *request)
 {
     struct service *service = data;
-    const V1beta1__Empty empty = V1BETA1__EMPTY__INIT;
     char text[400];
 
     for (size_t i = 0; i < request->n_ids; i++) {
@@ -220,12 +287,17 @@ static void pre_start(void *data, struct hamid_grpc_call *call,
             return;
         }
     }
-    hamid_kubelet_reply(call, &empty.base);
+    if (service->checks != NULL) {
+        ask_books(service, call, request);
+    } else {
+        let_start(call);
+    }
 }
 
 /* ---- life -------------------------------------------------------------------------- */
 
-struct service *service_new(struct plugin_settings *settings, struct allocate *one)
+struct service *service_new(struct plugin_settings *settings, struct allocate *one,
+                            struct checks *checks, uint64_t timeout_ms)
 {
     struct service *service = calloc(1, sizeof(*service));
 
@@ -234,6 +306,8 @@ struct service *service_new(struct plugin_settings *settings, struct allocate *o
     }
     service->settings = settings;
     service->allocate = one;
+    service->checks = checks;
+    service->timeout_ms = timeout_ms;
     LIST_INIT(&service->streams);
     service->methods = (struct hamid_kubelet_service){.data = service,
                                                       .get_options = get_options,

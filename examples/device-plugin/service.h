@@ -11,10 +11,18 @@
 #include "settings.h"
 
 struct allocate;
+struct checks;
 struct service;
 
-/* allocate is borrowed. NULL without memory. */
-struct service *service_new(struct plugin_settings *settings, struct allocate *allocate);
+/*
+ * All is borrowed. NULL without memory.
+ * @checks   NULL, or asked before a container starts, within timeout_ms
+ */
+struct service *service_new(struct plugin_settings *settings, struct allocate *allocate,
+                            struct checks *checks, uint64_t timeout_ms);
+
+/* Is the kubelet to ask before a container starts? */
+bool service_wants_pre_start(const struct service *service);
 
 /* For registration_config. */
 const struct hamid_kubelet_service *service_methods(const struct service *service);

@@ -103,9 +103,10 @@ void plugin_start(struct plugin_world *all, const char *const *flags)
                                     all->folder,
                                     "--kubeconfig",
                                     all->world.kubeconfig,
+                                    "--pod-resources=",
                                     "-v",
                                     "4"};
-    size_t count = 10;
+    size_t count = 11;
 
     for (; flags != NULL && *flags != NULL && count < WORDS_MAX - 1; flags++) {
         words[count++] = *flags;
@@ -125,8 +126,7 @@ void plugin_kill(struct plugin_world *all)
     ck_assert_int_eq(plugin_wait(all->plugin), -1);
 }
 
-void plugin_world_start_with(struct plugin_world *all, const char *const *flags,
-                             const char *devices)
+void plugin_world_prepare(struct plugin_world *all, const char *devices)
 {
     char text[4096];
 
@@ -142,6 +142,12 @@ void plugin_world_start_with(struct plugin_world *all, const char *const *flags,
     snprintf(text, sizeof(text), usual_devices, all->health);
     write_file(all->devices, devices != NULL ? devices : text);
     kubelet_start(&all->kubelet, all->folder);
+}
+
+void plugin_world_start_with(struct plugin_world *all, const char *const *flags,
+                             const char *devices)
+{
+    plugin_world_prepare(all, devices);
     plugin_start(all, flags);
     kubelet_until(&all->kubelet, &all->kubelet.lists, 1);
 }

@@ -30,6 +30,8 @@ void plugin_world_start(struct plugin_world *all);
  */
 void plugin_world_start_with(struct plugin_world *all, const char *const *flags,
                              const char *devices);
+/* Everything but the plugin. */
+void plugin_world_prepare(struct plugin_world *all, const char *devices);
 void plugin_world_stop(struct plugin_world *all);
 
 /* The process alone; flags may be NULL. */
