@@ -6,58 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer.h"
-
-#define NODE "/api/v1/nodes/n1"
-#define SET_A "{\"metadata\":{\"annotations\":{\"a\":\"1\"}}}"
-
-static struct kubesim *sim;
-static struct peer peer;
-static const struct kubesim_match patches = {.verb = "patch", .user = "u"};
-
-static void setup(void)
-{
-    static const char *const users[] = {"u", "v", NULL};
-    const struct kubesim_options options = {.users = users};
-    ck_assert_int_eq(kubesim_start(&options, &sim), 0);
-    ck_assert_int_eq(kubesim_create_node(sim, "n1", NULL, 0), 201);
-    peer_open_sim(&peer, sim, "u");
-}
-
-static void teardown(void)
-{
-    peer_close(&peer);
-    sim = kubesim_free(sim);
-}
-
-/* Loop index 0 is HTTP/2, 1 is HTTP/1.1. */
-static bool choose(int index)
-{
-    peer.http_version = index == 0 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
-    return index == 0;
-}
-
-static struct reply patch(void)
-{
-    return peer_send(&peer, "PATCH", NODE, MERGE_PATCH, SET_A, NULL);
-}
-
-/* Patch, and expect CODE (0: no whole answer), the write applied or not, and COUNT
- * deliveries. */
-static void expect_patch(long code, bool applied, unsigned count)
-{
-    struct reply reply = patch();
-    ck_assert_msg((reply.result == CURLE_OK) == (code != 0), "result %d: %s",
-                  reply.result, curl_easy_strerror(reply.result));
-    if (code != 0) {
-        ck_assert_int_eq(reply.code, code);
-    }
-    reply_clear(&reply);
-    char *value = kubesim_annotation(sim, "nodes", NULL, "n1", "a");
-    ck_assert_int_eq(value != NULL, applied);
-    free(value);
-    ck_assert_uint_eq(kubesim_count(sim, &patches), count);
-}
+#include "scene.h"
 
 /* A patch that is given up after 200 ms. */
 static CURLcode impatient_patch(void)
@@ -190,21 +139,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kubesim-arming");
     TCase *test_case = tcase_create("arming");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    tcase_add_checked_fixture(test_case, setup, teardown);
-    tcase_set_timeout(test_case, 60);
+    tcase_add_checked_fixture(test_case, scene_setup_users, scene_teardown);
 #define ADD(test) tcase_add_loop_test(test_case, test, 0, 2)
     ADD(a_fault_waits_for_its_turn_and_ends_with_its_count);
     ADD(a_probable_fault_hits_by_its_seed);
     ADD(faults_are_armed_over_http_too);
     ADD(a_stop_ends_requests_that_are_still_delayed);
-    suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return scene_run("kubesim-arming", test_case);
 }

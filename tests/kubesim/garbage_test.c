@@ -11,30 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "peer.h"
-
-#define NODE "/api/v1/nodes/n1"
-
-static struct kubesim *sim;
-static struct peer peer;
-
-static void start(const struct kubesim_options *options)
-{
-    ck_assert_int_eq(kubesim_start(options, &sim), 0);
-    ck_assert_int_eq(kubesim_create_node(sim, "n1", "nvidia.com/gpu", 8), 201);
-    peer_open_sim(&peer, sim, "admin");
-}
-
-static void setup(void)
-{
-    start(NULL);
-}
-
-static void teardown(void)
-{
-    peer_close(&peer);
-    sim = kubesim_free(sim);
-}
+#include "scene.h"
 
 static int dial(void)
 {
@@ -219,11 +196,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kubesim-garbage");
     TCase *test_case = tcase_create("garbage");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    tcase_add_checked_fixture(test_case, setup, teardown);
-    tcase_set_timeout(test_case, 60);
+    tcase_add_checked_fixture(test_case, scene_setup, scene_teardown);
     tcase_add_test(test_case, bytes_that_are_no_tls_harm_nobody);
     tcase_add_loop_test(test_case, a_malformed_http1_request_is_refused_and_closed, 0,
                         sizeof(bad_requests) / sizeof(bad_requests[0]));
@@ -233,11 +207,5 @@ int main(void)
     tcase_add_test(test_case,
                    http2_that_is_none_is_closed_and_the_settings_are_the_servers);
     tcase_add_test(test_case, a_body_beyond_the_limit_is_refused);
-    suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return scene_run("kubesim-garbage", test_case);
 }

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "peer.h"
+#include "scene.h"
 
 static char folder[64];
 static pid_t child;
@@ -79,11 +79,11 @@ static int terminate(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void open_peer(struct peer *peer, const char *name)
+static void open_peer(struct peer *client, const char *name)
 {
     char path[128];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    ck_assert_msg(peer_open_kubeconfig(peer, path), "%s", path);
+    ck_assert_msg(peer_open_kubeconfig(client, path), "%s", path);
 }
 
 START_TEST(it_is_ready_when_it_says_so_and_every_kubeconfig_works)
@@ -95,7 +95,7 @@ START_TEST(it_is_ready_when_it_says_so_and_every_kubeconfig_works)
         "extra",   "--count",     "4",    "--user",  "alice", "--exit-with-parent",
         NULL};
     char line[256], path[128];
-    struct peer peer;
+    struct peer client;
     spawn(arguments);
     ck_assert_ptr_nonnull(fgets(line, sizeof(line), output));
     snprintf(path, sizeof(path), "%s/ready", folder);
@@ -108,14 +108,14 @@ START_TEST(it_is_ready_when_it_says_so_and_every_kubeconfig_works)
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_int_eq(status.st_mode & 0077, 0); /* it holds credentials */
-        open_peer(&peer, names[i]);
-        struct reply reply = peer_send(&peer, "GET", "/api/v1/nodes", NULL, NULL, NULL);
+        open_peer(&client, names[i]);
+        struct reply reply = peer_send(&client, "GET", "/api/v1/nodes", NULL, NULL, NULL);
         ck_assert_int_eq(reply.code, 200);
         ck_assert_uint_eq(json_array_size(json_object_get(reply.json, "items")), 3);
         ck_assert_str_eq(
             reply_text(&reply, "/items/0/status/allocatable/nvidia.com~1gpu"), "4");
         reply_clear(&reply);
-        peer_close(&peer);
+        peer_close(&client);
     }
     ck_assert_int_eq(terminate(), 0);
 }
@@ -127,17 +127,17 @@ START_TEST(its_log_names_users_and_is_whole_after_sigterm)
                                      "n1",      "--user",      "alice", NULL};
     char line[65536], path[128];
     int found = 0, lines = 0;
-    struct peer peer;
+    struct peer client;
     spawn(arguments);
     ck_assert_ptr_nonnull(fgets(line, sizeof(line), output));
-    open_peer(&peer, "kubeconfig");
+    open_peer(&client, "kubeconfig");
     for (int i = 0; i < 50; i++) {
         struct reply reply =
-            peer_send(&peer, "GET", "/api/v1/nodes/n1", NULL, NULL, NULL);
+            peer_send(&client, "GET", "/api/v1/nodes/n1", NULL, NULL, NULL);
         ck_assert_int_eq(reply.code, 200);
         reply_clear(&reply);
     }
-    peer_close(&peer);
+    peer_close(&client);
     ck_assert_int_eq(terminate(), 0);
     snprintf(path, sizeof(path), "%s/audit.log", folder);
     FILE *log = fopen(path, "re");
@@ -187,20 +187,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kubesim-program");
     TCase *test_case = tcase_create("program");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     tcase_add_checked_fixture(test_case, setup, teardown);
-    tcase_set_timeout(test_case, 60);
     tcase_add_test(test_case, it_is_ready_when_it_says_so_and_every_kubeconfig_works);
     tcase_add_test(test_case, its_log_names_users_and_is_whole_after_sigterm);
     tcase_add_test(test_case, it_refuses_options_that_it_does_not_know);
     tcase_add_test(test_case, a_folder_that_cannot_be_made_is_an_error);
-    suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return scene_run("kubesim-program", test_case);
 }

@@ -8,44 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peer.h"
-
-#define NODE "/api/v1/nodes/n1"
-#define NODES "/api/v1/nodes"
-
-static struct kubesim *sim;
-static struct peer peer;
-
-static void start(const struct kubesim_options *options)
-{
-    ck_assert_int_eq(kubesim_start(options, &sim), 0);
-    ck_assert_int_eq(kubesim_create_node(sim, "n1", "nvidia.com/gpu", 8), 201);
-    peer_open_sim(&peer, sim, "admin");
-}
-
-static void setup(void)
-{
-    start(NULL);
-}
-
-static void teardown(void)
-{
-    peer_close(&peer);
-    sim = kubesim_free(sim);
-}
-
-static void restart(const struct kubesim_options *options)
-{
-    teardown();
-    start(options);
-}
-
-static void annotate(int value)
-{
-    char text[16];
-    snprintf(text, sizeof(text), "%d", value);
-    ck_assert_int_eq(kubesim_set_annotation(sim, "nodes", NULL, "n1", "a", text), 200);
-}
+#include "scene.h"
 
 START_TEST(the_log_has_each_delivery_in_kubernetes_form)
 {
@@ -80,7 +43,7 @@ START_TEST(the_log_file_is_complete_at_the_stop)
     int fd = mkstemp(path), lines = 0, character;
     const struct kubesim_options options = {.audit_path = path};
     ck_assert_int_ge(fd, 0);
-    restart(&options);
+    scene_restart(&options);
     for (int i = 0; i < 100; i++) {
         annotate(i);
     }
@@ -100,7 +63,7 @@ START_TEST(users_are_told_apart_by_token_and_certificate)
     static const char *const users[] = {"alice", NULL};
     const struct kubesim_options options = {.users = users};
     const struct kubesim_match alice = {.user = "alice"}, admin = {.user = "admin"};
-    restart(&options);
+    scene_restart(&options);
     ck_assert_ptr_null(kubesim_token(sim, "bob"));
     peer_close(&peer);
     peer_open_sim(&peer, sim, "alice");
@@ -142,7 +105,7 @@ END_TEST
 START_TEST(without_http2_only_http1_is_offered)
 {
     const struct kubesim_options options = {.without_http2 = true};
-    restart(&options);
+    scene_restart(&options);
     struct reply reply = peer_send(&peer, "GET", NODE, NULL, NULL, NULL);
     ck_assert_int_eq(reply.code, 200);
     ck_assert_int_eq(reply.http_version, CURL_HTTP_VERSION_1_1);
@@ -241,11 +204,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kubesim-server");
     TCase *test_case = tcase_create("server");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    tcase_add_checked_fixture(test_case, setup, teardown);
-    tcase_set_timeout(test_case, 60);
+    tcase_add_checked_fixture(test_case, scene_setup, scene_teardown);
     tcase_add_test(test_case, the_log_has_each_delivery_in_kubernetes_form);
     tcase_add_test(test_case, the_log_file_is_complete_at_the_stop);
     tcase_add_test(test_case, users_are_told_apart_by_token_and_certificate);
@@ -254,11 +214,5 @@ int main(void)
     tcase_add_test(test_case, the_direct_calls_see_and_change_the_same_objects);
     tcase_add_test(test_case, after_a_stop_the_store_can_still_be_read);
     tcase_add_test(test_case, many_threads_may_use_it_at_once);
-    suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return scene_run("kubesim-server", test_case);
 }

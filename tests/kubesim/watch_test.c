@@ -7,44 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer.h"
-
-#define NODE "/api/v1/nodes/n1"
-#define NODES "/api/v1/nodes"
-
-static struct kubesim *sim;
-static struct peer peer;
-
-static void start(const struct kubesim_options *options)
-{
-    ck_assert_int_eq(kubesim_start(options, &sim), 0);
-    ck_assert_int_eq(kubesim_create_node(sim, "n1", "nvidia.com/gpu", 8), 201);
-    peer_open_sim(&peer, sim, "admin");
-}
-
-static void setup(void)
-{
-    start(NULL);
-}
-
-static void teardown(void)
-{
-    peer_close(&peer);
-    sim = kubesim_free(sim);
-}
-
-static void restart(const struct kubesim_options *options)
-{
-    teardown();
-    start(options);
-}
-
-static void annotate(int value)
-{
-    char text[16];
-    snprintf(text, sizeof(text), "%d", value);
-    ck_assert_int_eq(kubesim_set_annotation(sim, "nodes", NULL, "n1", "a", text), 200);
-}
+#include "scene.h"
 
 /* A watch on a thread of its own; the test thread looks at `events` after the join. */
 struct watcher {
@@ -119,7 +82,7 @@ END_TEST
 START_TEST(a_version_that_fell_out_of_the_history_gets_410)
 {
     const struct kubesim_options options = {.history = 8};
-    restart(&options);
+    scene_restart(&options);
     uint64_t version = kubesim_version(sim);
     char parameters[64];
     for (int i = 0; i < 8; i++) {
@@ -197,7 +160,7 @@ END_TEST
 START_TEST(bookmarks_come_by_themselves_at_their_interval)
 {
     const struct kubesim_options options = {.bookmark_ms = 20};
-    restart(&options);
+    scene_restart(&options);
     json_t *events = peer_watch(
         &peer, NODES "?watch=1&resourceVersion=0&allowWatchBookmarks=true", NULL, 4);
     ck_assert_str_eq(json_text_at(json_array_get(events, 3), "/type"), "BOOKMARK");
@@ -208,7 +171,7 @@ END_TEST
 START_TEST(an_old_server_refuses_to_send_initial_events)
 {
     const struct kubesim_options options = {.without_watch_list = true};
-    restart(&options);
+    scene_restart(&options);
     struct reply reply = peer_send(
         &peer, "GET",
         NODES "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", NULL,
@@ -250,7 +213,7 @@ START_TEST(a_slow_watcher_does_not_grow_the_server_without_bound)
     char *big = malloc(200001);
     memset(big, 'x', 200000);
     big[200000] = '\0';
-    restart(&options);
+    scene_restart(&options);
     watch_start(&watcher, "resourceVersion=0", 1000);
     kubesim_pause_watches(sim, true); /* stands for a client that does not read */
     for (int i = 0; i < 60; i++) {
@@ -291,11 +254,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kubesim-watch");
     TCase *test_case = tcase_create("watches");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    tcase_add_checked_fixture(test_case, setup, teardown);
-    tcase_set_timeout(test_case, 60);
+    tcase_add_checked_fixture(test_case, scene_setup, scene_teardown);
     tcase_add_test(test_case, a_watch_that_is_cut_ends_without_an_error);
     tcase_add_test(test_case, a_watch_that_is_expired_gets_an_error_event_with_410);
     tcase_add_test(test_case, a_version_that_fell_out_of_the_history_gets_410);
@@ -307,11 +267,5 @@ int main(void)
     tcase_add_test(test_case, watches_are_cut_or_expired_by_a_fault_as_well);
     tcase_add_test(test_case, a_slow_watcher_does_not_grow_the_server_without_bound);
     tcase_add_test(test_case, a_big_list_and_a_big_watch_arrive_whole);
-    suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return scene_run("kubesim-watch", test_case);
 }
