@@ -226,8 +226,13 @@ static void go_on(struct world *world, void *subject, uint64_t incarnation)
 static void granted(struct acquire *acquire)
 {
     struct world *world = acquire->world;
+    struct hami_lease_view view = HAMI_LEASE_VIEW_INIT;
 
     world->result.grants++;
+    if (hami_lease_facts(acquire->lease, &view) == 0) {
+        struct replica *replica = &world->replicas[acquire->replica];
+        (void)snprintf(replica->holder, sizeof(replica->holder), "%s", view.holder);
+    }
     checker_granted(world, acquire, hami_lease_fence(acquire->lease));
     if (acquire->generation == acquire->pod->generation) {
         acquire->pod->kept[acquire->replica].place = 0; /* it has had its turn */

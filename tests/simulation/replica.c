@@ -5,10 +5,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend.h"
 #include "binder.h"
 #include "checker.h"
+#include "store.h"
 #include "trace.h"
 
 #define TURNS_MAX 100000
@@ -82,6 +84,7 @@ void replica_start(struct world *world, int index)
     replica->world = world;
     replica->index = index;
     replica->dead = false;
+    replica->holder[0] = '\0';
     replica->paused_until_ns = replica->partitioned_until_ns = 0;
     replica->places = 0;
     replica->pages =
@@ -193,6 +196,60 @@ void replica_run(struct world *world)
                 world->result.first_step = world->step;
                 return;
             }
+        }
+    }
+}
+
+/* ---- locks that nobody wants ---- */
+
+/* A grant without a lease needs no call to be noticed; before a record is undone a call in
+ * flight may have to end, and what it was about to be read. */
+#define KEPT_LONG (1 * SECOND)
+#define STRAY_LONG (8 * SECOND)
+#define TROUBLE_LONG (20 * SECOND)
+
+static bool has_lease(const struct replica *replica, const char *node)
+{
+    for (const struct acquire *at = replica->world->acquires; at; at = at->all_next) {
+        if (at->replica == replica->index && at->lease &&
+            strcmp(at->node->name, node) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A take that nobody was told of, or that lands late, is undone by whoever sent it. */
+static int check_slots(void *data, const struct hami_node_view *view)
+{
+    struct replica *replica = data;
+    struct world *world = replica->world;
+
+    for (size_t i = 0; i < view->slot_count; i++) {
+        const struct hami_slot_view *slot = &view->slots[i];
+        bool kept = slot->state == HAMI_SLOT_HELD && !has_lease(replica, view->node);
+        bool stray = slot->state == HAMI_SLOT_FOREIGN && slot->holder &&
+                     strcmp(slot->holder, replica->holder) == 0;
+        uint64_t limit = slot->since_ns + (kept ? KEPT_LONG : STRAY_LONG);
+        if ((kept || stray) && world_now(world) > limit) {
+            checker_violation(world, &world->result.leaks, store_node(world, view->node),
+                              "%s %s lock %s on %s, which nobody asked for", replica->who,
+                              kept ? "keeps" : "has not undone its",
+                              slot->value ? slot->value : "-", view->node);
+        }
+    }
+    return 0;
+}
+
+void replica_check_locks(struct world *world)
+{
+    for (uint32_t i = 0; i < world->plan.replicas; i++) {
+        struct replica *replica = &world->replicas[i];
+        uint64_t trouble = replica->partitioned_until_ns > replica->paused_until_ns
+                               ? replica->partitioned_until_ns
+                               : replica->paused_until_ns;
+        if (replica->lock && trouble + TROUBLE_LONG < world_now(world)) {
+            (void)hami_nodelock_snapshot(replica->lock, NULL, check_slots, replica);
         }
     }
 }

@@ -162,6 +162,7 @@ struct replica {
     bool woken, dead;
     bool pages;   /* its server does not stream lists */
     char who[24]; /* for traces */
+    char holder[64]; /* that its manager's leases name; "" until the first grant */
     uint64_t paused_until_ns, partitioned_until_ns;
     int64_t clock_offset_s;
     uint64_t places;
