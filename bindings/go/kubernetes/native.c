@@ -52,3 +52,35 @@ int nodelock_go_kubernetes_request(hami_kubernetes *client,
 {
     return hami_kubernetes_request_start(client, request, answered, (void *)question);
 }
+
+static void begun(void *data, int code, hami_handshake_job *job, const struct hami_error *error)
+{
+    kubernetesGoBegun((uintptr_t)data, code, job, (struct hami_error *)error);
+}
+
+int nodelock_go_handshake_begin(hami_handshake *handshake, const char *resource,
+                                const struct hami_handshake_container *containers,
+                                size_t container_count, uint64_t deadline_ns,
+                                uintptr_t question)
+{
+    return hami_handshake_begin_start(handshake, resource, containers, container_count,
+                                      deadline_ns, begun, (void *)question);
+}
+
+int nodelock_go_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
+                                 uintptr_t question)
+{
+    return hami_handshake_finish_start(job, deadline_ns, done, (void *)question);
+}
+
+int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason, uint64_t deadline_ns,
+                               uintptr_t question)
+{
+    return hami_handshake_fail_start(job, reason, deadline_ns, done, (void *)question);
+}
+
+int nodelock_go_handshake_recover(hami_handshake *handshake, uint64_t deadline_ns,
+                                  uintptr_t question)
+{
+    return hami_handshake_recover_start(handshake, deadline_ns, done, (void *)question);
+}

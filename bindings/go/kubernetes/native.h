@@ -15,5 +15,15 @@ int nodelock_go_kubernetes_read_pod(hami_kubernetes *client, const char *namespa
 int nodelock_go_kubernetes_request(hami_kubernetes *client,
                                    const struct hami_kubernetes_request *request,
                                    uintptr_t question);
+int nodelock_go_handshake_begin(hami_handshake *handshake, const char *resource,
+                                const struct hami_handshake_container *containers,
+                                size_t container_count, uint64_t deadline_ns,
+                                uintptr_t question);
+int nodelock_go_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
+                                 uintptr_t question);
+int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason, uint64_t deadline_ns,
+                               uintptr_t question);
+int nodelock_go_handshake_recover(hami_handshake *handshake, uint64_t deadline_ns,
+                                  uintptr_t question);
 
 #endif
