@@ -114,25 +114,36 @@ static bool answer_from_watch(struct hami_internal_annotation *owner, hami_call 
     return true;
 }
 
+/* Begins a call about the owner's pod. Returns 0, or NOMEM; *ret NULL with 0: the call
+ * was completed, since no pod can have this name, so there is none. */
+static int begin_on_pod(struct hami_internal_annotation *owner, hami_call *call,
+                        struct hami_internal_annotation_operation **ret)
+{
+    const struct hami_owner *pod = hami_call_owner(call);
+    *ret = hami_internal_annotation_begin(owner, call);
+    if (*ret == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    if (!hami_internal_paths_pod_path(pod->namespace_name, pod->name, "", (*ret)->path,
+                                      sizeof((*ret)->path))) {
+        finish_absent(*ret);
+        *ret = NULL;
+    }
+    return 0;
+}
+
 int hami_internal_annotation_inspect(struct hami_transport *transport, hami_call *call)
 {
     struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
-    const struct hami_owner *pod = hami_call_owner(call);
+    struct hami_internal_annotation_operation *operation = NULL;
     if (answer_from_watch(owner, call)) {
         return 0;
     }
-    struct hami_internal_annotation_operation *operation =
-        hami_internal_annotation_begin(owner, call);
+    int code = begin_on_pod(owner, call, &operation);
     if (operation == NULL) {
-        return HAMI_E_NOMEM;
+        return code;
     }
-    if (!hami_internal_paths_pod_path(pod->namespace_name, pod->name, "", operation->path,
-                                      sizeof(operation->path))) {
-        /* No pod can have this name, so there is none. */
-        finish_absent(operation);
-        return 0;
-    }
-    int code = hami_internal_annotation_send(operation, NULL, NULL, false, pod_read);
+    code = hami_internal_annotation_send(operation, NULL, NULL, false, pod_read);
     if (code < 0) {
         hami_internal_annotation_end(operation);
     }
@@ -242,17 +253,12 @@ int hami_internal_annotation_revoke(struct hami_transport *transport, hami_call 
 {
     struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
     const struct hami_owner *pod = hami_call_owner(call);
-    struct hami_internal_annotation_operation *operation =
-        hami_internal_annotation_begin(owner, call);
+    struct hami_internal_annotation_operation *operation = NULL;
+    int code = begin_on_pod(owner, call, &operation);
     if (operation == NULL) {
-        return HAMI_E_NOMEM;
+        return code;
     }
-    if (!hami_internal_paths_pod_path(pod->namespace_name, pod->name, "", operation->path,
-                                      sizeof(operation->path))) {
-        finish_absent(operation);
-        return 0;
-    }
-    int code = HAMI_E_PROTO;
+    code = HAMI_E_PROTO;
     if (pod->uid != NULL && pod->uid[0] != '\0') {
         code = hami_internal_annotation_send(operation, NULL, NULL, true, pod_looked_at);
     }

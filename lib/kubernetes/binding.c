@@ -19,7 +19,6 @@
 #include "binding.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "pod.h"
 #include "status.h"
 #include "support.h"
+#include "wait.h"
 
 #define SENDS_MAX 3u
 #define READ_RESERVE_NS (UINT64_C(1000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
@@ -339,9 +339,7 @@ int hami_kubernetes_bind_start(hami_kubernetes *client, const hami_lease *lease,
 }
 
 struct waiting {
-    pthread_mutex_t mutex;
-    pthread_cond_t ended;
-    bool done;
+    struct hami_internal_wait wait;
     int code;
     struct hami_error error;
 };
@@ -349,20 +347,15 @@ struct waiting {
 static void bound(void *data, int code, const struct hami_error *error)
 {
     struct waiting *waiting = data;
-    pthread_mutex_lock(&waiting->mutex);
-    waiting->done = true;
     waiting->code = code;
     waiting->error = *error;
-    pthread_cond_signal(&waiting->ended);
-    pthread_mutex_unlock(&waiting->mutex);
+    hami_internal_wait_end(&waiting->wait);
 }
 
 int hami_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease,
                          uint64_t deadline_ns, struct hami_error *reterr)
 {
-    struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
-                              0, HAMI_ERROR_INIT};
-    int cancel_state;
+    struct waiting waiting = {HAMI_INTERNAL_WAIT_INIT, 0, HAMI_ERROR_INIT};
     if (client != NULL && hami_internal_http_is_own_thread(client)) {
         return hami_internal_support_fail(reterr, HAMI_E_INVAL,
                                           "a blocking call on the client's own thread");
@@ -372,17 +365,7 @@ int hami_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease,
         code = code == HAMI_E_LIMIT ? HAMI_E_TRANSPORT : code;
         return hami_internal_support_fail(reterr, code, "%s", hami_strerror(code));
     }
-    /* The client ends every request by its deadline, so this wait needs none of its own.
-     */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&waiting.mutex);
-    while (!waiting.done) {
-        pthread_cond_wait(&waiting.ended, &waiting.mutex);
-    }
-    pthread_mutex_unlock(&waiting.mutex);
-    pthread_setcancelstate(cancel_state, NULL);
-    pthread_cond_destroy(&waiting.ended);
-    pthread_mutex_destroy(&waiting.mutex);
+    hami_internal_wait_for(&waiting.wait);
     if (waiting.code < 0) {
         hami_internal_support_fail(reterr, waiting.code, "%s", waiting.error.text);
         if (reterr != NULL) {

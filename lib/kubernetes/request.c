@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wait.h"
+
 /* ---- checks --------------------------------------------------------------------- */
 
 static bool is_printable(const char *text, char first, size_t length_max)
@@ -160,9 +162,7 @@ int hami_kubernetes_request_start(hami_kubernetes *client,
 /* ---- the blocking form ---------------------------------------------------------- */
 
 struct waiter {
-    pthread_mutex_t mutex;
-    pthread_cond_t condition;
-    bool has_ended;
+    struct hami_internal_wait wait;
     struct hami_kubernetes_answer *answer; /* NULL = out of memory */
 };
 
@@ -189,29 +189,9 @@ copy_answer(const struct hami_kubernetes_answer *from)
 static void wake_waiter(void *data, const struct hami_kubernetes_answer *answer)
 {
     struct waiter *waiter = data;
-    struct hami_kubernetes_answer *copy = copy_answer(answer);
 
-    pthread_mutex_lock(&waiter->mutex);
-    waiter->answer = copy;
-    waiter->has_ended = true;
-    pthread_cond_signal(&waiter->condition);
-    pthread_mutex_unlock(&waiter->mutex);
-}
-
-/* Waits for an answer; pthread cancellation is off meanwhile, since the waiter is on our
- * stack. */
-static struct hami_kubernetes_answer *wait_for_answer(struct waiter *waiter)
-{
-    int before;
-
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    pthread_mutex_lock(&waiter->mutex);
-    while (!waiter->has_ended) {
-        pthread_cond_wait(&waiter->condition, &waiter->mutex);
-    }
-    pthread_mutex_unlock(&waiter->mutex);
-    (void)pthread_setcancelstate(before, NULL);
-    return waiter->answer;
+    waiter->answer = copy_answer(answer);
+    hami_internal_wait_end(&waiter->wait);
 }
 
 int hami_kubernetes_request(hami_kubernetes *client,
@@ -219,8 +199,7 @@ int hami_kubernetes_request(hami_kubernetes *client,
                             struct hami_kubernetes_answer **ret,
                             struct hami_error *reterr)
 {
-    struct waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-                            .condition = PTHREAD_COND_INITIALIZER};
+    struct waiter waiter = {.wait = HAMI_INTERNAL_WAIT_INIT};
     struct hami_kubernetes_answer *answer;
     int code;
 
@@ -237,9 +216,8 @@ int hami_kubernetes_request(hami_kubernetes *client,
     if (code != 0) {
         return hami_internal_support_fail(reterr, code, "The request was not started");
     }
-    answer = wait_for_answer(&waiter);
-    (void)pthread_mutex_destroy(&waiter.mutex);
-    (void)pthread_cond_destroy(&waiter.condition);
+    hami_internal_wait_for(&waiter.wait);
+    answer = waiter.answer;
     if (answer == NULL) {
         return hami_internal_support_fail(
             reterr, HAMI_E_NOMEM, "Memory for the answer ran out; it came, and is lost");
