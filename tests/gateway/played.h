@@ -11,7 +11,7 @@
 #include "stage.h"
 
 #define PLAYED_RESOURCE "nvidia.com/gpu"
-#define PLAYED_ROWS_MAX 32
+#define PLAYED_ROWS_MAX 128
 
 /* How a call ended. */
 struct outcome {
