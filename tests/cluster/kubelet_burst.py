@@ -46,7 +46,7 @@ def _beyond(figures):
 def _trivial(results, scene, name):
     """The reference: a plugin that hands out what it is asked for, and no lock."""
     scene.start_plugin(scenes.TRIVIAL, "trivial")
-    with scene.node.no_starts():
+    with scene.measured():
         begin, _ = scene.create(scenes.burst_pods(name, scenes.TRIVIAL, PODS))
         scene.wait_allocated(scenes.TRIVIAL, begin, 2 * PODS)
     pods = scene.wait(name, PODS)
@@ -61,7 +61,7 @@ def _trivial(results, scene, name):
 
 def _through_hamid(results, scene, name, trivial, mode="agent"):
     scene.start_plugin(mode=mode)
-    with scene.node.no_starts():
+    with scene.measured():
         begin, created = scene.create(
             scenes.burst_pods(name, scenes.RESOURCE, PODS, seed=2))
         scene.wait_allocated(scenes.RESOURCE, begin, 2 * PODS)
