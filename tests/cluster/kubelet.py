@@ -61,6 +61,8 @@ def missing(version):
         return "there are no cgroups below /sys/fs/cgroup"
     if not shutil.which("unshare"):
         return "there is no unshare"
+    if not pathlib.Path("/dev/kmsg").exists():
+        return "there is no /dev/kmsg, which a kubelet reads"
     probe = CGROUPS / ("memory" if (CGROUPS / "memory").exists() else "") / f"{PREFIX}probe"
     try:
         probe.mkdir()

@@ -19,7 +19,8 @@ def run(results, scene):
     _in_the_middle(results, scene, "agent", _agent_again, FEW)
     _in_the_middle(results, scene, "API server", _server_again, FEW)
     _after_restart(results, scene)
-    _before_checkpoint(results, scene)
+    _before_checkpoint(results, scene, "unheard", 2, 2)
+    _before_checkpoint(results, scene, "unheard-two", 2, 1)
     _past_the_age(results, scene)
     scene.stop_plugin(GPU)
 
@@ -80,24 +81,25 @@ def _after_restart(results, scene):
     scene.delete("kept")
 
 
-def _before_checkpoint(results, scene):
+def _before_checkpoint(results, scene, name, count, behind):
     """The kubelet dies with an answer on its way to it: a pod that was served asks again, while
-    another is bound and holds the lock."""
+    another, that asks as many devices or fewer, is bound and holds the lock."""
     scene.hold.touch()
-    scene.create([scenes.pod("unheard", [{GPU: 2}], "unheard")])
+    scene.create([scenes.pod(name, [{GPU: count}], name)])
     _wait_line(scene, "held")
-    scene.create([scenes.pod("behind", [{GPU: 2}], "unheard")])
-    is_locked = scene.wait_lock(",behind", 20)
+    scene.create([scenes.pod(f"{name}-behind", [{GPU: behind}], name)])
+    is_locked = scene.wait_lock(f",{name}-behind", 20)
     scene.node.kill_kubelet()
     scene.hold.unlink()
     results.check(is_locked, "the next pod is bound while the kubelet has not heard the answer")
     scene.node.start_kubelet()
     scene.node.wait_allocatable(GPU, scenes.DEVICES)
-    replaced = scene.keep("unheard", 2)
+    replaced = scene.keep(name, 2)
     scene.say(f"kubelet killed before its checkpoint: {replaced} of 2 pods replaced")
-    right(results, scene, "unheard", "a pod whose kubelet died before its checkpoint, and the "
-          "one behind it: each got exactly its devices (case 4.20)", containers=2)
-    scene.delete("unheard")
+    right(results, scene, name, "a pod whose kubelet died before its checkpoint, and the one "
+          f"behind it ({count} and {behind} devices): each got exactly its devices (case 4.20)",
+          containers=2)
+    scene.delete(name)
 
 
 def _past_the_age(results, scene):
