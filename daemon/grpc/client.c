@@ -119,6 +119,7 @@ static int open_connection(struct hamid_grpc_client *client)
     one->client = client;
     const struct hamid_grpc_connection_config made = {
         .message_max = config->message_max,
+        .greeting_ms = config->connect_timeout_ms,
         .keepalive_ms = config->keepalive_ms,
         .keepalive_timeout_ms = config->keepalive_timeout_ms,
         .events = &events,

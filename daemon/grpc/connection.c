@@ -21,7 +21,7 @@
 #define CONNECTION_WINDOW (4 << 20)
 #define OUTPUT_HIGH (256u << 10) /* frames that are made ahead of the socket */
 #define OUTPUT_LOW (64u << 10)
-#define SETTINGS_MS 10000 /* for the other side's first frame */
+#define GREETING_MS 10000 /* for the other side's first frame */
 #define KEEPALIVE_TIMEOUT_MS 20000
 
 static void free_now(struct hamid_grpc_connection *connection)
@@ -286,7 +286,7 @@ hamid_grpc_connection_new(struct event_base *base, int fd,
                       connection);
     bufferevent_setwatermark(connection->socket, EV_WRITE, OUTPUT_LOW, 0);
     (void)bufferevent_enable(connection->socket, EV_READ | EV_WRITE);
-    arm(connection, SETTINGS_MS);
+    arm(connection, config->greeting_ms != 0 ? config->greeting_ms : GREETING_MS);
     hamid_grpc_connection_schedule(connection);
     return connection;
 }

@@ -83,6 +83,7 @@ struct hamid_grpc_connection_config {
     size_t *bodies; /* NULL, or counts the bytes of bodies that are coming; shared */
     size_t bodies_max;
     unsigned streams_max;
+    uint64_t greeting_ms; /* for the other side's settings; 0 = 10 s */
     uint64_t keepalive_ms, keepalive_timeout_ms;
     const struct hamid_grpc_connection_events *events;
     void *owner;

@@ -89,6 +89,7 @@ void hamid_grpc_internal_server_take(struct hamid_grpc_server *server, int fd)
         .bodies = &server->bodies,
         .bodies_max = server->config.bodies_max,
         .streams_max = server->config.streams_max,
+        .greeting_ms = server->config.greeting_ms,
         .keepalive_ms = server->config.keepalive_ms,
         .keepalive_timeout_ms = server->config.keepalive_timeout_ms,
         .events = &events,

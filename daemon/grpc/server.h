@@ -45,6 +45,7 @@ struct hamid_grpc_server_config {
                            MiB */
     unsigned connections_max; /* 0 = 32 */
     unsigned streams_max;     /* calls at a time on one connection; 0 = 100 */
+    uint64_t greeting_ms;     /* for a new connection's first frame; 0 = 10 s */
     uint64_t keepalive_ms;    /* ping a silent peer with calls so often; 0 = never */
     uint64_t
         keepalive_timeout_ms; /* and hang up without an answer for so long; 0 = 20 s */

@@ -243,25 +243,6 @@ START_TEST(more_header_fields_than_are_taken_are_refused_with_a_status)
 }
 END_TEST
 
-START_TEST(streams_beyond_the_limit_are_refused_and_the_others_served)
-{
-    int fd = greet();
-    const char *keep[] = {
-        ":method", "POST",         ":scheme",          "http", ":authority", "x", ":path",
-        "/t/echo", "content-type", "application/grpc", NULL};
-    unsigned char payload[4096];
-    size_t length;
-
-    for (unsigned i = 0; i < 101; i++) { /* none of them ends */
-        play_headers(fd, 0, 1 + 2 * i, keep);
-    }
-    ck_assert(world_play_read(&world, fd, 3, payload, &length));
-    ck_assert_uint_eq(payload[3], 7); /* REFUSED_STREAM */
-    expect_service();
-    close(fd);
-}
-END_TEST
-
 /* ---- the client -------------------------------------------------------------------- */
 
 struct played {
@@ -439,7 +420,6 @@ int main(void)
     tcase_add_test(tests, messages_that_can_not_be_are_refused_with_a_status);
     tcase_add_test(tests, heads_that_are_not_grpc_are_refused_with_a_status);
     tcase_add_test(tests, more_header_fields_than_are_taken_are_refused_with_a_status);
-    tcase_add_test(tests, streams_beyond_the_limit_are_refused_and_the_others_served);
     tcase_add_test(tests, answers_without_a_status_are_judged_by_http);
     tcase_add_test(tests, a_status_comes_in_trailers_alone_or_behind_a_message);
     tcase_add_test(tests, resets_and_goaways_say_whether_the_call_was_looked_at);

@@ -96,7 +96,8 @@ int world_play_client(struct world *world)
 
 void play_bytes(int fd, const void *bytes, size_t length)
 {
-    ck_assert_int_eq(send(fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
+    ck_assert_msg(send(fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length,
+                  "it can not be sent: %s", strerror(errno));
 }
 
 void play_frame(int fd, unsigned type, unsigned flags, unsigned stream,
