@@ -24,27 +24,16 @@ void node_events_init(struct node_events *events, hami_kubernetes *client,
     *events = (struct node_events){
         .client = client,
         .node = node,
-        .since_ns = now_ns,
-        .left = NODE_EVENTS_BURST,
     };
+    hamid_budget_init(&events->budget, NODE_EVENTS_BURST, NODE_EVENTS_EVERY_NS, now_ns);
 }
 
 bool node_events_may_send(struct node_events *events, uint64_t now_ns)
 {
-    uint64_t earned = (now_ns - events->since_ns) / NODE_EVENTS_EVERY_NS;
-
-    if (earned >= NODE_EVENTS_BURST - events->left) {
-        events->left = NODE_EVENTS_BURST;
-        events->since_ns = now_ns;
-    } else {
-        events->left += (unsigned)earned;
-        events->since_ns += earned * NODE_EVENTS_EVERY_NS;
-    }
-    if (events->left == 0) {
+    if (!hamid_budget_take(&events->budget, now_ns)) {
         events->dropped++;
         return false;
     }
-    events->left--;
     events->sent++;
     return true;
 }

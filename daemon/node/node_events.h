@@ -10,14 +10,15 @@
 
 #include <hami/kubernetes.h>
 
+#include "budget.h"
+
 #define NODE_EVENTS_BURST 5
 #define NODE_EVENTS_EVERY_NS (10 * UINT64_C(1000000000))
 
 struct node_events {
     hami_kubernetes *client;
-    const char *node;  /* borrowed */
-    uint64_t since_ns; /* of what was earned: time is counted from here */
-    unsigned left;
+    const char *node; /* borrowed */
+    struct hamid_budget budget;
     uint64_t sent;
     uint64_t dropped;
 };

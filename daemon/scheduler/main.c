@@ -200,6 +200,18 @@ static int start_lock(struct service *service)
     return service->binder != NULL ? 0 : service_fail("Could not start", "out of memory");
 }
 
+static int start_events(struct service *service)
+{
+    uint64_t after_ms = service->options.event_after_ms;
+    if (after_ms == 0) {
+        return 0;
+    }
+    service->pod_events = pod_events_new(service->base, service->lock, service->client,
+                                         &service->metrics, after_ms);
+    return service->pod_events != NULL ? 0
+                                       : service_fail("Could not start", "out of memory");
+}
+
 static int start_upstream(struct service *service)
 {
     const struct scheduler_options *options = &service->options;
@@ -295,6 +307,7 @@ static int start(struct service *service)
     status = status != 0 ? status : start_client(service);
     status = status != 0 ? status : start_transport(service);
     status = status != 0 ? status : start_lock(service);
+    status = status != 0 ? status : start_events(service);
     status = status != 0 ? status : start_upstream(service);
     status = status != 0 ? status : service_listen(service);
     return status != 0 ? status : service_write_addresses(service);
@@ -303,6 +316,7 @@ static int start(struct service *service)
 /* In an order in which nobody calls what is gone; each part may be missing. */
 static void stop(struct service *service)
 {
+    pod_events_stop(service->pod_events);
     if (service->lock != NULL) {
         (void)hami_nodelock_shutdown(service->lock,
                                      hami_nodelock_in_ms(service->lock, SHUTDOWN_MS));
@@ -310,6 +324,7 @@ static void stop(struct service *service)
     }
     (void)hami_kubernetes_transport_free(service->transport);
     (void)hami_kubernetes_free(service->client);
+    (void)pod_events_free(service->pod_events);
     (void)hamid_mailbox_free(service->mailbox);
     (void)hamid_http_server_free(service->server);
     (void)hamid_http_server_free(service->metrics_server);

@@ -123,6 +123,11 @@ static void write_counts(const struct metrics *counts, struct evbuffer *out)
     write_number(out, "hamid_binds_joined_total", "counter",
                  "Bind requests that joined one in flight for the same pod and node.",
                  counts->joined);
+    write_head(out, "hamid_pod_events_total", "counter",
+               "Events on pods that wait, by what became of them.");
+    write_labelled(out, "hamid_pod_events_total", "outcome", "sent", counts->events_sent);
+    write_labelled(out, "hamid_pod_events_total", "outcome", "left_out",
+                   counts->events_left_out);
     write_histogram(out, "hamid_lock_wait_seconds",
                     "Time from an acquire's start to its end, whatever the end.",
                     &counts->lock_wait);

@@ -60,6 +60,8 @@ struct metrics {
     uint64_t binds[BIND_OUTCOME_COUNT];
     uint64_t passes[PASS_OUTCOME_COUNT];
     uint64_t joined; /* bind requests that joined one in flight */
+    uint64_t events_sent;
+    uint64_t events_left_out; /* for want of budget */
     struct histogram lock_wait;
     struct histogram bind_duration;
     struct histogram pass_duration;

@@ -197,6 +197,10 @@ static void add_limits(struct table *table, struct scheduler_options *o,
          "once. "
          "0 lets them wait. Default 5s.",
          0, 3600000, NULL},
+        {"event-after", NULL, HAMID_FLAG_DURATION, &o->event_after_ms, "TIME",
+         "A pod that has waited this long for its turn gets an Event that says for whom. "
+         "0 writes none. Default 30s.",
+         0, 3600000, NULL},
     };
     add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
@@ -262,6 +266,7 @@ static void set_defaults(struct scheduler_options *options)
     options->hold_limit_ms = 15000;
     options->lock_expire_ms = EXPIRE_DEFAULT_MS;
     options->stall_limit_ms = 5000;
+    options->event_after_ms = 30000;
     options->verbosity = 2;
 }
 

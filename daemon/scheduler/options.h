@@ -28,6 +28,7 @@ struct scheduler_options {
     uint64_t lock_expire_ms;
     bool expire_bound_owners;
     uint64_t stall_limit_ms;     /* 0 = none */
+    uint64_t event_after_ms;     /* 0 = no events */
     bool keeps_leases;           /* locks are kept in Leases, mirrored to the Node */
     const char *lease_namespace; /* NULL without Leases */
     struct hamid_flag_list scheduler_names;

@@ -9,6 +9,7 @@
 
 #include "bind.h"
 #include "options.h"
+#include "pod_events.h"
 #include "upstream.h"
 
 #include <event2/event.h>
@@ -29,6 +30,7 @@ struct service {
     struct hami_transport *transport;
     hami_nodelock *lock;
     struct binder *binder;
+    struct pod_events *pod_events; /* NULL = none */
     struct upstream *upstream;
     struct hamid_http_server *server;
     struct hamid_http_server *metrics_server; /* NULL = none */

@@ -82,13 +82,14 @@ class Burst:
     """One burst on a control plane that runs; hamid and the kubelet are started for it."""
 
     def __init__(self, plane, say, pods=PODS, allocate_ms=ALLOCATE_MS, patience="30s",
-                 store="annotation"):
+                 store="annotation", flags=()):
         self.plane = plane
         self.say = say
         self.pods = pods
         self.allocate_ms = allocate_ms
         self.patience = patience
         self.store = store
+        self.flags = flags
         self.admin = plane.client()
         self.group = plane.group
         self.writers = None
@@ -130,7 +131,7 @@ class Burst:
             "--listen=127.0.0.1:0", f"--address-file={addresses}",
             f"--patience={self.patience}", "--scheduler-name=default-scheduler",
             f"--lock-store={self.store}",
-            f"--managed-resource={RESOURCE}"])
+            f"--managed-resource={RESOURCE}", *self.flags])
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
@@ -193,8 +194,19 @@ def run(results, plane):
 
 def run_impatient(results, plane):
     """kube-scheduler gives up after 2 s and asks again: binds fail, and nothing else does."""
-    burst = Burst(plane, results.say, pods=12, allocate_ms=300, patience="2s")
-    return _run(results, "impatience", burst, _when_impatient)
+    burst = Burst(plane, results.say, pods=12, allocate_ms=300, patience="2s",
+                  flags=["--event-after=400ms"])
+    values = _run(results, "impatience", burst, _when_impatient)
+    found = burst.admin.need("GET", "/api/v1/namespaces/default/events").body["items"]
+    waits = [event for event in found if event["reason"] == "WaitingForNodeLock"]
+    results.check(waits, "impatience: pods that wait have events that say so", len(found))
+    results.check(all(event["message"].startswith(f"Waits for its turn on node {NODE}")
+                      and event["involvedObject"]["kind"] == "Pod" for event in waits),
+                  "impatience: they name the node", waits[:1])
+    results.check(any(event["count"] > 1 for event in waits),
+                  "impatience: they are brought up to date",
+                  [event["count"] for event in waits])
+    return values
 
 
 def run_leases(results, plane):

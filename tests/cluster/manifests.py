@@ -47,6 +47,7 @@ RULES = {
         {"apiGroups": [""], "resources": ["pods"],
          "verbs": ["get", "list", "watch", "patch"]},
         {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     ],
     "hamid-node": [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
