@@ -92,9 +92,11 @@ def build(results, to):
                    "GOPROXY": "off"}
     need("go", "build", "-C", PROGRAMS, "-ldflags", "-s -w", "-o", f"{to}/", "./plugin",
          "./filter", "./judge", env=environment, timeout=BUILD_PATIENCE)
+    need("go", "test", "-C", PROGRAMS, "./judge", env=environment, timeout=BUILD_PATIENCE)
     need(os.environ.get("CC", "cc"), "-static", "-Os", "-o", to / "container",
          PROGRAMS / "container/container.c")
-    results.say("built the test's plugin, filter, judge and container")
+    results.check(True, "kubelet: plugin, filter, container and judge are built, and the judge "
+                  "judges right")
     return to
 
 

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs in the containers of the tests with a real kubelet: prints its environment, the
- * evidence of what a device plugin gave it, and stays until it is told to end. With the word
- * "once" it ends at once, as an init container has to; without an environment worth a line
- * it is the pod's pause container. Linked statically: its image holds nothing else.
+ * What runs in the containers of the tests with a real kubelet: prints its environment,
+ * the evidence of what a device plugin gave it, and stays until it is told to end. With
+ * the word "once" it ends at once, as an init container has to; without an environment
+ * worth a line it is the pod's pause container. Linked statically: its image holds
+ * nothing else.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -75,7 +75,8 @@ func (p *plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.Devic
 	return &api.DevicePluginOptions{}, nil
 }
 
-func (p *plugin) ListAndWatch(_ *api.Empty, stream grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
+func (p *plugin) ListAndWatch(_ *api.Empty,
+	stream grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
 	list := &api.ListAndWatchResponse{}
 	for _, id := range p.devices {
 		list.Devices = append(list.Devices, &api.Device{ID: id, Health: api.Healthy})
