@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See native.h. Everything that C calls back is handed on to the exported Go function of the
- * same name. No state but in the transports, which are read-only once made.
+ * See native.h. Everything that C calls back is handed on to the exported Go function of
+ * the same name. No state but in the transports, which are read-only once made.
  */
 #include "native.h"
 
@@ -66,13 +66,15 @@ int nodelock_go_new(struct hami_nodelock_config *config, int event, uintptr_t ma
     return hami_nodelock_new(config, ret, reterr);
 }
 
-static void acquired(void *data, int code, hami_lease *lease, const struct hami_error *error)
+static void acquired(void *data, int code, hami_lease *lease,
+                     const struct hami_error *error)
 {
     nodelockGoAcquired((uintptr_t)data, code, lease, (struct hami_error *)error);
 }
 
-int nodelock_go_acquire_start(hami_nodelock *lock, const struct hami_nodelock_request *request,
-                              bool try_only, uintptr_t acquisition, hami_wait **ret)
+int nodelock_go_acquire_start(hami_nodelock *lock,
+                              const struct hami_nodelock_request *request, bool try_only,
+                              uintptr_t acquisition, hami_wait **ret)
 {
     void *data = (void *)acquisition;
 
@@ -85,10 +87,11 @@ static void completed(void *data, int code, const struct hami_error *error)
     nodelockGoCompleted((uintptr_t)data, code, (struct hami_error *)error);
 }
 
-int nodelock_go_release_start(hami_lease *lease, uint64_t deadline_ns, uintptr_t completion)
+int nodelock_go_release_start(hami_lease *lease, uint64_t deadline_ns,
+                              uintptr_t completion)
 {
-    return hami_lease_release_start(lease, deadline_ns, completion != 0 ? completed : NULL,
-                                    (void *)completion);
+    return hami_lease_release_start(
+        lease, deadline_ns, completion != 0 ? completed : NULL, (void *)completion);
 }
 
 int nodelock_go_check_start(hami_lease *lease, uint64_t deadline_ns, uintptr_t completion)
@@ -190,10 +193,11 @@ static void received(void *data, const struct hami_transport_result *result)
 
 int nodelock_go_transport_call(struct hami_transport *transport, const char *node,
                                const struct hami_transport_edit *edits, size_t edit_count,
-                               const char *version, uint64_t timeout_ms, uintptr_t receive)
+                               const char *version, uint64_t timeout_ms,
+                               uintptr_t receive)
 {
-    return hami_transport_call(transport, node, edits, edit_count, version, timeout_ms, received,
-                               (void *)receive);
+    return hami_transport_call(transport, node, edits, edit_count, version, timeout_ms,
+                               received, (void *)receive);
 }
 
 static void received_owner(void *data, int code, const struct hami_owner_facts *facts)
@@ -202,8 +206,9 @@ static void received_owner(void *data, int code, const struct hami_owner_facts *
 }
 
 int nodelock_go_transport_call_owner(struct hami_transport *transport, const char *node,
-                                     const struct hami_owner *owner, const char *revocation,
-                                     uint64_t timeout_ms, uintptr_t receive)
+                                     const struct hami_owner *owner,
+                                     const char *revocation, uint64_t timeout_ms,
+                                     uintptr_t receive)
 {
     return hami_transport_call_owner(transport, node, owner, revocation, timeout_ms,
                                      received_owner, (void *)receive);

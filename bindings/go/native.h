@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Go can't say itself: functions whose address C wants, and words of callback data that
- * are cgo handles. A handle is a number, so it is carried as uintptr_t and never looked into.
+ * What Go can't say itself: functions whose address C wants, and words of callback data
+ * that are cgo handles. A handle is a number, so it is carried as uintptr_t and never
+ * looked into.
  */
 #ifndef NODELOCK_GO_NATIVE_H
 #define NODELOCK_GO_NATIVE_H
@@ -21,11 +22,14 @@ void nodelock_go_event_signal(int event);
 int nodelock_go_new(struct hami_nodelock_config *config, int event, uintptr_t manager,
                     bool has_log, hami_nodelock **ret, struct hami_error *reterr);
 
-int nodelock_go_acquire_start(hami_nodelock *lock, const struct hami_nodelock_request *request,
-                              bool try_only, uintptr_t acquisition, hami_wait **ret);
+int nodelock_go_acquire_start(hami_nodelock *lock,
+                              const struct hami_nodelock_request *request, bool try_only,
+                              uintptr_t acquisition, hami_wait **ret);
 /* Handle 0: nobody is told. */
-int nodelock_go_release_start(hami_lease *lease, uint64_t deadline_ns, uintptr_t completion);
-int nodelock_go_check_start(hami_lease *lease, uint64_t deadline_ns, uintptr_t completion);
+int nodelock_go_release_start(hami_lease *lease, uint64_t deadline_ns,
+                              uintptr_t completion);
+int nodelock_go_check_start(hami_lease *lease, uint64_t deadline_ns,
+                            uintptr_t completion);
 int nodelock_go_snapshot(hami_nodelock *lock, const char *node, uintptr_t visit);
 
 /* What a transport written in Go can do beside submit. */
@@ -38,9 +42,11 @@ void nodelock_go_transport_free(struct hami_transport *transport);
 
 int nodelock_go_transport_call(struct hami_transport *transport, const char *node,
                                const struct hami_transport_edit *edits, size_t edit_count,
-                               const char *version, uint64_t timeout_ms, uintptr_t receive);
+                               const char *version, uint64_t timeout_ms,
+                               uintptr_t receive);
 int nodelock_go_transport_call_owner(struct hami_transport *transport, const char *node,
-                                     const struct hami_owner *owner, const char *revocation,
-                                     uint64_t timeout_ms, uintptr_t receive);
+                                     const struct hami_owner *owner,
+                                     const char *revocation, uint64_t timeout_ms,
+                                     uintptr_t receive);
 
 #endif

@@ -40,9 +40,10 @@ class HamidBurst(burst.Burst):
 
     def __init__(self, plane, say):
         super().__init__(plane, say)
-        self.offset = plane.audit_log.stat().st_size
+        self.offset = 0
 
     def run(self):
+        self.offset = self.plane.audit_log.stat().st_size
         (self.plane.folder / "hamid.address").unlink(missing_ok=True)
         try:
             return super().run()
@@ -118,9 +119,10 @@ def run(results, asked, folder):
         for number in range(1, repeats + 1):
             results.say(f"go-scheduler: run {number} of {repeats}")
             last = GoBurst(plane, results.say, program)
-            found["go"].append(figures.figures(last.run()))
-            hamid = HamidBurst(plane, results.say)
-            found["hamid"].append(figures.figures(hamid.run()))
+            pair = [("hamid", HamidBurst(plane, results.say)), ("go", last)]
+            # Each goes first in its turn: a server that has just started is slow.
+            for way, one in pair if number % 2 else reversed(pair):
+                found[way].append(figures.figures(one.run()))
     return judge(results, found, last, repeats)
 
 

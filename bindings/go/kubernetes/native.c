@@ -29,16 +29,19 @@ int nodelock_go_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease
     return hami_kubernetes_bind_start(client, lease, deadline_ns, done, (void *)question);
 }
 
-static void pod_read(void *data, int code, const struct hami_kubernetes_pod *pod, const char *text)
+static void pod_read(void *data, int code, const struct hami_kubernetes_pod *pod,
+                     const char *text)
 {
-    kubernetesGoPod((uintptr_t)data, code, (struct hami_kubernetes_pod *)pod, (char *)text);
+    kubernetesGoPod((uintptr_t)data, code, (struct hami_kubernetes_pod *)pod,
+                    (char *)text);
 }
 
 int nodelock_go_kubernetes_read_pod(hami_kubernetes *client, const char *namespace_name,
-                                    const char *name, uint64_t deadline_ns, uintptr_t question)
+                                    const char *name, uint64_t deadline_ns,
+                                    uintptr_t question)
 {
-    return hami_kubernetes_read_pod_start(client, namespace_name, name, deadline_ns, pod_read,
-                                          (void *)question);
+    return hami_kubernetes_read_pod_start(client, namespace_name, name, deadline_ns,
+                                          pod_read, (void *)question);
 }
 
 static void answered(void *data, const struct hami_kubernetes_answer *answer)
@@ -53,7 +56,8 @@ int nodelock_go_kubernetes_request(hami_kubernetes *client,
     return hami_kubernetes_request_start(client, request, answered, (void *)question);
 }
 
-static void begun(void *data, int code, hami_handshake_job *job, const struct hami_error *error)
+static void begun(void *data, int code, hami_handshake_job *job,
+                  const struct hami_error *error)
 {
     kubernetesGoBegun((uintptr_t)data, code, job, (struct hami_error *)error);
 }
@@ -73,8 +77,8 @@ int nodelock_go_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
     return hami_handshake_finish_start(job, deadline_ns, done, (void *)question);
 }
 
-int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason, uint64_t deadline_ns,
-                               uintptr_t question)
+int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason,
+                               uint64_t deadline_ns, uintptr_t question)
 {
     return hami_handshake_fail_start(job, reason, deadline_ns, done, (void *)question);
 }

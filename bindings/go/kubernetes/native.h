@@ -11,7 +11,8 @@ int nodelock_go_kubernetes_new(struct hami_kubernetes_config *config, uintptr_t 
 int nodelock_go_kubernetes_bind(hami_kubernetes *client, const hami_lease *lease,
                                 uint64_t deadline_ns, uintptr_t question);
 int nodelock_go_kubernetes_read_pod(hami_kubernetes *client, const char *namespace_name,
-                                    const char *name, uint64_t deadline_ns, uintptr_t question);
+                                    const char *name, uint64_t deadline_ns,
+                                    uintptr_t question);
 int nodelock_go_kubernetes_request(hami_kubernetes *client,
                                    const struct hami_kubernetes_request *request,
                                    uintptr_t question);
@@ -21,8 +22,8 @@ int nodelock_go_handshake_begin(hami_handshake *handshake, const char *resource,
                                 uintptr_t question);
 int nodelock_go_handshake_finish(hami_handshake_job *job, uint64_t deadline_ns,
                                  uintptr_t question);
-int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason, uint64_t deadline_ns,
-                               uintptr_t question);
+int nodelock_go_handshake_fail(hami_handshake_job *job, const char *reason,
+                               uint64_t deadline_ns, uintptr_t question);
 int nodelock_go_handshake_recover(hami_handshake *handshake, uint64_t deadline_ns,
                                   uintptr_t question);
 
