@@ -4,7 +4,8 @@
  * Repairs an early release. Some plugins that do HAMi's handshake themselves free the
  * lock after a pod's first container or vendor, with others still to come. The pair that
  * stood when the call began is then put back, guarded by what stands now: only onto a
- * node whose lock is free. If another owner has it by now it stays his, and the rule of
+ * node whose lock is free, and was nobody else's since: the old lease would hide a fence
+ * that was granted after it. If another owner has it by now it stays his, and the rule of
  * the possible callers is what keeps the two apart. Client's thread.
  */
 #include "handshake_job.h"
@@ -16,6 +17,13 @@
 static bool same_text(const char *one, const char *other)
 {
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+/* Was the lock granted once more between the two? */
+static bool is_later(const struct hami_internal_handshake_pair *now,
+                     const struct hami_internal_handshake_pair *before)
+{
+    return before->lease != NULL && now->record.last_fence > before->record.last_fence;
 }
 
 /* The devices are handed out whatever becomes of the lock: the caller is told 0. */
@@ -63,7 +71,7 @@ void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int c
         look(job, text);
         return;
     }
-    if (now.record.kind == HAMI_LOCK_FREE) {
+    if (now.record.kind == HAMI_LOCK_FREE && !is_later(&now, &job->pair)) {
         hami_internal_handshake_pair_done(&job->now);
         job->now = now;
         job->stage = HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE;
@@ -73,7 +81,7 @@ void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int c
     if (same_text(now.lock, job->pair.lock)) {
         hami_internal_handshake_end(job); /* it stands */
     } else {
-        leave(job, "another owner has it");
+        leave(job, "another owner has it, or had it since");
     }
     hami_internal_handshake_pair_done(&now);
 }

@@ -85,6 +85,21 @@ START_TEST(lock_that_another_has_by_now_stays_his)
 }
 END_TEST
 
+/* Put back, its lease would hide the fence that another owner has had meanwhile. */
+START_TEST(lock_that_another_has_had_since_is_not_put_back)
+{
+    hami_handshake_job *job = begin_first();
+
+    annotate("a", WORLD_GPU_KEY, ";GPU-2,NVIDIA,1000,10:;");
+    world_pair(&world, NULL, "{\"version\":1,\"fence\":\"8\"}");
+    finish_well(job);
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
+    world_expect_node(&world, HAMI_NODELOCK_LEASE_KEY,
+                      "{\"version\":1,\"fence\":\"8\"}");
+    ck_assert_uint_eq(stats().restored, 0);
+}
+END_TEST
+
 START_TEST(lock_that_stands_costs_one_look_and_no_write)
 {
     hami_handshake_job *job = begin_first();
@@ -158,6 +173,7 @@ int main(void)
         case_4_07_lock_that_the_plugin_freed_after_the_first_container_is_put_back);
     tcase_add_test(cases, case_4_07_lease_that_was_freed_too_is_put_back);
     tcase_add_test(cases, lock_that_another_has_by_now_stays_his);
+    tcase_add_test(cases, lock_that_another_has_had_since_is_not_put_back);
     tcase_add_test(cases, lock_that_stands_costs_one_look_and_no_write);
     tcase_add_test(cases, lock_that_the_plugin_leaked_at_the_end_is_freed);
     tcase_add_test(cases, plugin_that_did_it_all_is_confirmed);
