@@ -202,10 +202,10 @@ void replica_run(struct world *world)
 
 /* ---- locks that nobody wants ---- */
 
-/* A grant without a lease needs no call to be noticed; before a record is undone a call in
- * flight may have to end, and what it was about to be read. */
-#define KEPT_LONG (1 * SECOND)
-#define STRAY_LONG (8 * SECOND)
+/* Before a record is undone a call in flight may have to end, and what it was about to be
+ * read. */
+#define UNWANTED_LONG (8 * SECOND)
+#define KEPT_LONG (2 * SECOND)
 #define TROUBLE_LONG (20 * SECOND)
 
 static bool has_lease(const struct replica *replica, const char *node)
@@ -220,23 +220,36 @@ static bool has_lease(const struct replica *replica, const char *node)
 }
 
 /* A take that nobody was told of, or that lands late, is undone by whoever sent it. */
-static int check_slots(void *data, const struct hami_node_view *view)
+static int check_node(void *data, const struct hami_node_view *view)
 {
     struct replica *replica = data;
     struct world *world = replica->world;
+    struct node *node = store_node(world, view->node);
+    const struct hami_slot_view *found = NULL;
+    uint64_t now = world_now(world), limit = UNWANTED_LONG;
 
     for (size_t i = 0; i < view->slot_count; i++) {
         const struct hami_slot_view *slot = &view->slots[i];
         bool kept = slot->state == HAMI_SLOT_HELD && !has_lease(replica, view->node);
         bool stray = slot->state == HAMI_SLOT_FOREIGN && slot->holder &&
                      strcmp(slot->holder, replica->holder) == 0;
-        uint64_t limit = slot->since_ns + (kept ? KEPT_LONG : STRAY_LONG);
-        if ((kept || stray) && world_now(world) > limit) {
-            checker_violation(world, &world->result.leaks, store_node(world, view->node),
-                              "%s %s lock %s on %s, which nobody asked for", replica->who,
-                              kept ? "keeps" : "has not undone its",
-                              slot->value ? slot->value : "-", view->node);
+        if (kept || stray) {
+            found = slot;
+            limit = kept ? KEPT_LONG : UNWANTED_LONG;
         }
+    }
+    if (!node || !found) {
+        return 0;
+    }
+    uint64_t *first = &node->unwanted[replica->index].first_ns;
+    uint64_t *last = &node->unwanted[replica->index].last_ns;
+    *first = *first && *last + 2 * REPLICA_CHECK_EVERY > now ? *first : now;
+    *last = now;
+    if (now >= *first + limit) {
+        checker_violation(world, &world->result.leaks, node,
+                          "%s has lock %s on %s, which nobody asked for, and does not "
+                          "undo it",
+                          replica->who, found->value ? found->value : "-", view->node);
     }
     return 0;
 }
@@ -249,7 +262,7 @@ void replica_check_locks(struct world *world)
                                ? replica->partitioned_until_ns
                                : replica->paused_until_ns;
         if (replica->lock && trouble + TROUBLE_LONG < world_now(world)) {
-            (void)hami_nodelock_snapshot(replica->lock, NULL, check_slots, replica);
+            (void)hami_nodelock_snapshot(replica->lock, NULL, check_node, replica);
         }
     }
 }

@@ -19,8 +19,9 @@ uint64_t replica_next(struct world *world);
 /* Lets the managers do what is due now. */
 void replica_run(struct world *world);
 
-/* Looks for locks that a manager has kept for long though none of its leases stands for
+/* To be called so often: looks for locks that a manager has kept for long though none of its leases stands for
  * them, or that it wrote and has not undone. */
+#define REPLICA_CHECK_EVERY (2 * SECOND)
 void replica_check_locks(struct world *world);
 
 /* Looks for what should be gone when nothing is under way any more, and kills all. */

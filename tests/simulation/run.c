@@ -25,7 +25,6 @@
 /* In calm something has to get on within this time. */
 #define PATIENCE (150 * SECOND)
 #define PROBES_MAX 4
-#define CHECK_EVERY (2 * SECOND)
 #define STEPS_MAX UINT64_C(2000000000)
 
 uint64_t run_violations(const struct result *result)
@@ -163,13 +162,13 @@ static void drain(struct world *world)
 static void play(struct world *world)
 {
     struct ending ending = {.progress_ns = 0};
-    uint64_t check_ns = world_now(world) + CHECK_EVERY;
+    uint64_t check_ns = world_now(world) + REPLICA_CHECK_EVERY;
 
     while (run_violations(&world->result) == 0 && world->step < STEPS_MAX) {
         step(world);
         if (world_now(world) >= check_ns) {
             replica_check_locks(world);
-            check_ns = world_now(world) + CHECK_EVERY;
+            check_ns = world_now(world) + REPLICA_CHECK_EVERY;
         }
         if (!world->calm && is_work_done(world)) {
             world->calm = true;

@@ -94,6 +94,10 @@ struct node {
     enum plugin_style style;
     struct kubelet *kubelet;
     uint32_t pods_open; /* made and not at their end */
+    /* When a manager was first and last seen with a lock here that nobody asked for. */
+    struct {
+        uint64_t first_ns, last_ns;
+    } unwanted[REPLICAS_MAX];
 };
 
 /* A place in a queue that is kept for a while. */
