@@ -8,6 +8,7 @@ package nodelock
 import "C"
 
 import (
+	"sync"
 	"unsafe"
 
 	"haminodelock.test/nodelock/internal/native"
@@ -18,6 +19,7 @@ import (
 type Memory struct {
 	object    *native.Object
 	transport *Transport
+	once      sync.Once // closed
 }
 
 // NewMemory makes an empty store. A node exists from its first value on; a lock that is taken makes
@@ -42,7 +44,7 @@ func NewMemory(owners bool) (*Memory, error) {
 // Close gives the store up; it goes when the last manager on it is closed too.
 func (m *Memory) Close() {
 	m.transport.Close()
-	m.object.Release()
+	m.once.Do(m.object.Release)
 }
 
 // Transport is what goes into Config. It is closed with the store.

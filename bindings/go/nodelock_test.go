@@ -163,6 +163,13 @@ func TestClosingEndsWaitersAndRefusesWhatComesLater(t *testing.T) {
 	if w.lock("n1") == "" {
 		t.Error("the lock of the lease is gone")
 	}
+	w.store.Close()
+	w.store.Close() // a second time is nothing
+	_, err = w.store.Get("n1", nodelock.DefaultKey)
+	if putErr := w.store.Put("n1", "a/b", nil); !errors.Is(err, nodelock.ErrClosed) ||
+		!errors.Is(putErr, nodelock.ErrClosed) {
+		t.Errorf("a closed store answered %v, %v", err, putErr)
+	}
 }
 
 func TestALostLockIsToldAtOnceAndStillToBeEnded(t *testing.T) {

@@ -9,6 +9,7 @@ import "C"
 import (
 	"context"
 	"runtime/cgo"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -19,6 +20,7 @@ import (
 // (kubernetes.Client.NewTransport), or one written in Go (NewTransport).
 type Transport struct {
 	object *native.Object
+	once   sync.Once // closed
 }
 
 // NewNativeTransport wraps a C transport; for the packages of this module. While it lives it uses
@@ -38,9 +40,9 @@ func NewNativeTransport(pointer unsafe.Pointer, parent *native.Object,
 	})}
 }
 
-// Close gives the transport up; it goes when the last manager on it is closed too. Once only.
+// Close gives the transport up; it goes when the last manager on it is closed too.
 func (t *Transport) Close() {
-	t.object.Release()
+	t.once.Do(t.object.Release)
 }
 
 // Use lends the C transport until done is called; nil once it is closed. For the packages of this

@@ -22,6 +22,7 @@ import (
 	"math"
 	"os"
 	"runtime/cgo"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -70,6 +71,7 @@ func FromEnvironment() Config {
 // made from it keeps it alive until it is closed too.
 type Client struct {
 	object *native.Object
+	once   sync.Once // closed
 }
 
 // texts is C memory for the arguments of one call.
@@ -199,9 +201,9 @@ func kubernetesGoLog(handle C.uintptr_t, level C.int, line *C.char) {
 }
 
 // Close gives the client up. It goes when the transports and handshakes made from it have gone too,
-// and the requests in flight, which end by their deadlines. Once only.
+// and the requests in flight, which end by their deadlines.
 func (c *Client) Close() {
-	c.object.Release()
+	c.once.Do(c.object.Release)
 }
 
 // use lends the C client until done is called.

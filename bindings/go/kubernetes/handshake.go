@@ -35,6 +35,7 @@ type HandshakeConfig struct {
 // may be called from any goroutine. Close it; jobs keep it alive.
 type Handshake struct {
 	object *native.Object
+	once   sync.Once // closed
 }
 
 // NewHandshake makes the node's side. Call Recover when it starts.
@@ -65,16 +66,16 @@ func (c *Client) NewHandshake(config HandshakeConfig) (*Handshake, error) {
 		done()
 		return nil, failure("new handshake", code, &detail)
 	}
-	return &Handshake{native.NewObject(unsafe.Pointer(made), func(pointer unsafe.Pointer) {
+	return &Handshake{object: native.NewObject(unsafe.Pointer(made), func(pointer unsafe.Pointer) {
 		C.hami_handshake_free((*C.hami_handshake)(pointer))
 		done()
 	})}, nil
 }
 
 // Close gives the node's side up; it goes when the last job of it has ended. Releases that go on behind
-// are given up then: their locks are left to the takeover rules. Once only.
+// are given up then: their locks are left to the takeover rules.
 func (h *Handshake) Close() {
-	h.object.Release()
+	h.once.Do(h.object.Release)
 }
 
 func (h *Handshake) use(operation string) (*C.hami_handshake, error) {

@@ -282,6 +282,8 @@ func TestAClientLivesAsLongAsItsTransports(t *testing.T) {
 	}
 	transport.Close()
 	leases.Close()
+	client.Close() // a second time is nothing
+	transport.Close()
 	if _, err := client.Do(soon(t), kubernetes.Request{Path: "/"}); !errors.Is(err, nodelock.ErrClosed) {
 		t.Errorf("after the last one was closed: %v", err)
 	}

@@ -30,14 +30,14 @@ func NewObject(pointer unsafe.Pointer, free func(unsafe.Pointer)) *Object {
 func (o *Object) Retain() unsafe.Pointer {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if o.users == 0 {
+	if o.users <= 0 {
 		return nil
 	}
 	o.users++
 	return o.pointer
 }
 
-// Release takes a user away.
+// Release takes a user away; each user once.
 func (o *Object) Release() {
 	o.mutex.Lock()
 	o.users--
