@@ -273,3 +273,26 @@ void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
             "node %s: no sure answer from the store before the deadline", node->name);
     }
 }
+
+void hami_internal_node_end_dones(struct hami_internal_node *node,
+                                  struct hami_internal_after *after)
+{
+    const char *text = hami_strerror(HAMI_E_CLOSED);
+
+    LIST_EACH(link, &node->grants)
+    {
+        struct hami_internal_grant *grant =
+            LIST_ENTRY(link, struct hami_internal_grant, link);
+        if (grant->release) {
+            hami_internal_node_end_done(node, grant->release, HAMI_E_CLOSED, after, "%s",
+                                        text);
+            grant->release = NULL;
+        }
+    }
+    LIST_EACH_SAFE(check_link, next, &node->checks)
+    {
+        hami_internal_node_end_done(
+            node, LIST_ENTRY(check_link, struct hami_internal_done, link), HAMI_E_CLOSED,
+            after, "%s", text);
+    }
+}

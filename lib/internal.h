@@ -298,7 +298,7 @@ struct hami_nodelock {
     atomic_uint *fork_page; /* 1; wiped to 0 in a forked child */
     atomic_uint references; /* the creator's, and one a lease */
     atomic_uint work;       /* nodes with something in flight */
-    atomic_uint calls_out;  /* calls that the transport holds */
+    atomic_uint calls_out;  /* calls that the transport holds; functions of leases */
     atomic_bool closing, freed;
     atomic_uint_least64_t attempts, places, random;
     struct hami_internal_table table;

@@ -35,6 +35,28 @@ static int check_lease(const hami_lease *lease)
     return atomic_load(&lease->lock->freed) ? HAMI_E_CLOSED : 0;
 }
 
+/* Between the two a free waits: what a lease's function starts is there by the time at
+ * which it ends all that is under way, and nobody is woken after it. The lease, or a
+ * reference to the manager, is to outlast leave(). */
+static int enter(const hami_lease *lease)
+{
+    int code = check_lease(lease);
+
+    if (code == 0) {
+        atomic_fetch_add(&lease->lock->calls_out, 1);
+        code = check_lease(lease);
+        if (code < 0) {
+            hami_internal_dispatch_call_returned(lease->lock);
+        }
+    }
+    return code;
+}
+
+static void leave(struct hami_nodelock *lock)
+{
+    hami_internal_dispatch_call_returned(lock);
+}
+
 uint64_t hami_lease_fence(const hami_lease *lease)
 {
     return check_lease(lease) == 0 ? lease->grant->fence : 0;
@@ -108,12 +130,14 @@ static int consume_closed(hami_lease *lease, int code)
 int hami_lease_handoff(hami_lease *lease)
 {
     struct hami_internal_after after;
-    int code = check_lease(lease);
+    int code = enter(lease);
 
     if (code < 0) {
         return consume_closed(lease, code);
     }
+    struct hami_nodelock *lock = lease->lock;
     struct hami_internal_node *node = lease->node;
+    hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
     (void)pthread_mutex_lock(&node->mutex);
     hami_internal_after_init(&after, node);
@@ -128,6 +152,8 @@ int hami_lease_handoff(hami_lease *lease)
     hami_internal_run(node, &after);
     hami_internal_nodes_unpin(node);
     unref(lease, last);
+    leave(lock);
+    hami_internal_manager_unref(lock);
     return 0;
 }
 
@@ -189,6 +215,23 @@ static void free_done(struct hami_nodelock *lock, struct hami_internal_done *don
     }
 }
 
+/* Ends what is past its deadline, unless a free is about to end it all; with the node's
+ * mutex held. */
+static void expire(struct hami_nodelock *lock, struct hami_internal_node *node)
+{
+    struct hami_internal_after after;
+
+    atomic_fetch_add(&lock->calls_out, 1);
+    if (atomic_load(&lock->freed)) {
+        (void)pthread_mutex_unlock(&node->mutex);
+    } else {
+        hami_internal_after_init(&after, node);
+        hami_internal_run(node, &after);
+    }
+    leave(lock);
+    (void)pthread_mutex_lock(&node->mutex);
+}
+
 /* Waits for the end of a release or check; with the node's mutex held. */
 static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
                  struct hami_internal_done *done, uint64_t deadline_ns)
@@ -201,10 +244,7 @@ static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
         } else if (pthread_cond_timedwait(&done->condition, &node->mutex, &until) ==
                        ETIMEDOUT &&
                    !done->ended) {
-            struct hami_internal_after after;
-            hami_internal_after_init(&after, node);
-            hami_internal_run(node, &after);
-            (void)pthread_mutex_lock(&node->mutex);
+            expire(lock, node);
         }
     }
 }
@@ -232,7 +272,7 @@ static bool start_release(hami_lease *lease, struct hami_internal_done *done, in
 
 int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
 {
-    int cancel_state, code = check_lease(lease);
+    int cancel_state, code = enter(lease);
 
     if (code < 0) {
         return hami_internal_errors_set(reterr, consume_closed(lease, code), "%s",
@@ -241,6 +281,7 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     struct hami_nodelock *lock = lease->lock;
     struct hami_internal_node *node = lease->node;
     if (hami_internal_dispatch_is_inside(lock)) {
+        leave(lock);
         return inside(reterr);
     }
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -250,7 +291,9 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     if (done) {
         done->blocking = true;
     }
-    if (!start_release(lease, done, &code)) {
+    bool is_known = start_release(lease, done, &code);
+    leave(lock);
+    if (!is_known) {
         if (done) {
             (void)pthread_mutex_lock(&node->mutex);
             park(lock, node, done, deadline_ns);
@@ -288,7 +331,7 @@ int hami_lease_release_start(hami_lease *lease, uint64_t deadline_ns,
                              hami_done_fn callback, void *data)
 {
     struct hami_internal_done *done = NULL;
-    int end, code = check_lease(lease);
+    int end, code = enter(lease);
 
     if (code < 0) {
         return consume_closed(lease, code);
@@ -298,6 +341,7 @@ int hami_lease_release_start(hami_lease *lease, uint64_t deadline_ns,
     if (callback) {
         done = make_done(lock, deadline_ns);
         if (!done) {
+            leave(lock);
             return HAMI_E_NOMEM;
         }
         done->callback = callback;
@@ -309,6 +353,7 @@ int hami_lease_release_start(hami_lease *lease, uint64_t deadline_ns,
         queue_done(node, done, end);
     }
     hami_internal_nodes_unpin(node);
+    leave(lock);
     hami_internal_manager_unref(lock);
     return 0;
 }
@@ -332,7 +377,7 @@ static void queue_check(hami_lease *lease, struct hami_internal_done *done)
 
 int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
 {
-    int cancel_state, code = check_lease(lease);
+    int cancel_state, code = enter(lease);
 
     if (code < 0) {
         return hami_internal_errors_set(reterr, code, "%s", hami_strerror(code));
@@ -340,16 +385,19 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
     struct hami_nodelock *lock = lease->lock;
     struct hami_internal_node *node = lease->node;
     if (hami_internal_dispatch_is_inside(lock)) {
+        leave(lock);
         return inside(reterr);
     }
     struct hami_internal_done *done = make_done(lock, deadline_ns);
     if (!done) {
+        leave(lock);
         return hami_internal_errors_set(reterr, HAMI_E_IN_DOUBT, "out of memory");
     }
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     hami_internal_nodes_pin(node);
     done->blocking = true;
     queue_check(lease, done);
+    leave(lock);
     (void)pthread_mutex_lock(&node->mutex);
     park(lock, node, done, deadline_ns);
     (void)pthread_mutex_unlock(&node->mutex);
@@ -366,18 +414,23 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
 int hami_lease_check_start(hami_lease *lease, uint64_t deadline_ns, hami_done_fn callback,
                            void *data)
 {
-    int code = callback ? check_lease(lease) : HAMI_E_INVAL;
+    int code = callback ? enter(lease) : HAMI_E_INVAL;
 
     if (code < 0) {
         return code;
     }
-    struct hami_internal_done *done = make_done(lease->lock, deadline_ns);
+    struct hami_nodelock *lock = lease->lock;
+    struct hami_internal_done *done = make_done(lock, deadline_ns);
     if (!done) {
+        leave(lock);
         return HAMI_E_NOMEM;
     }
     done->callback = callback;
     done->data = data;
+    hami_internal_manager_ref(lock); /* the callback may consume the lease at once */
     queue_check(lease, done);
+    leave(lock);
+    hami_internal_manager_unref(lock);
     return 0;
 }
 
@@ -386,31 +439,6 @@ void hami_internal_lease_deliver(struct hami_nodelock *lock,
 {
     done->callback(done->data, done->error.code, &done->error);
     free_done(lock, done);
-}
-
-/* ---- the end ---- */
-
-void hami_internal_lease_end_all(struct hami_internal_node *node,
-                                 struct hami_internal_after *after)
-{
-    const char *text = hami_strerror(HAMI_E_CLOSED);
-
-    LIST_EACH(link, &node->grants)
-    {
-        struct hami_internal_grant *grant =
-            LIST_ENTRY(link, struct hami_internal_grant, link);
-        if (grant->release) {
-            hami_internal_node_end_done(node, grant->release, HAMI_E_CLOSED, after, "%s",
-                                        text);
-            grant->release = NULL;
-        }
-    }
-    LIST_EACH_SAFE(check_link, next, &node->checks)
-    {
-        hami_internal_node_end_done(
-            node, LIST_ENTRY(check_link, struct hami_internal_done, link), HAMI_E_CLOSED,
-            after, "%s", text);
-    }
 }
 
 /* ---- loss ---- */

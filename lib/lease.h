@@ -14,9 +14,4 @@ void hami_internal_lease_tell_lost(struct hami_internal_node *node);
 void hami_internal_lease_deliver(struct hami_nodelock *lock,
                                  struct hami_internal_done *done);
 
-/* With the node's mutex, when its manager is freed: releases and checks that are under way
- * end with CLOSED. */
-void hami_internal_lease_end_all(struct hami_internal_node *node,
-                                 struct hami_internal_after *after);
-
 #endif

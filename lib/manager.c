@@ -21,7 +21,6 @@
 #include "dispatch.h"
 #include "errors.h"
 #include "keys.h"
-#include "lease.h"
 #include "memory.h"
 #include "moment.h"
 #include "names.h"
@@ -330,7 +329,7 @@ static void end_dones(struct hami_nodelock *lock)
         struct hami_internal_after after;
         (void)pthread_mutex_lock(&nodes[i]->mutex);
         hami_internal_after_init(&after, nodes[i]);
-        hami_internal_lease_end_all(nodes[i], &after);
+        hami_internal_node_end_dones(nodes[i], &after);
         hami_internal_run(nodes[i], &after);
         hami_internal_nodes_unpin(nodes[i]);
     }

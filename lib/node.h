@@ -87,6 +87,10 @@ void hami_internal_node_end_done(struct hami_internal_node *node,
                                  struct hami_internal_after *after, const char *format,
                                  ...) __attribute__((format(printf, 5, 6)));
 
+/* When the manager is freed: releases and checks that are under way end with CLOSED. */
+void hami_internal_node_end_dones(struct hami_internal_node *node,
+                                  struct hami_internal_after *after);
+
 /* Looks what cancel flags have fired and ends their waits. */
 void hami_internal_node_cancel(struct hami_internal_node *node,
                                struct hami_internal_after *after);
