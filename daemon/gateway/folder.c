@@ -54,6 +54,15 @@ void folder_close(struct folder *folder)
     folder->fd = -1;
 }
 
+bool folder_is_same(const struct folder *one, const struct folder *other)
+{
+    struct stat status, status_of_other;
+
+    return fstat(one->fd, &status) == 0 && fstat(other->fd, &status_of_other) == 0 &&
+           status.st_dev == status_of_other.st_dev &&
+           status.st_ino == status_of_other.st_ino;
+}
+
 bool folder_is_name(const char *name)
 {
     size_t length = strnlen(name, FOLDER_NAME_MAX);

@@ -30,6 +30,9 @@ struct folder_socket {
 bool folder_open(struct folder *folder, const char *path, char *error, size_t size);
 void folder_close(struct folder *folder);
 
+/* Are both open, and one and the same, whatever their paths are? */
+bool folder_is_same(const struct folder *one, const struct folder *other);
+
 /* Is it a plain name that a socket in a plugin folder may have? */
 bool folder_is_name(const char *name);
 

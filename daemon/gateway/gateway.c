@@ -184,6 +184,12 @@ static bool open_front(struct gateway *gateway, char *error, size_t size)
         !folder_open(&gateway->front, gateway->config.front, error, size)) {
         return false;
     }
+    if (folder_is_same(&gateway->front, &gateway->kubelet)) {
+        (void)snprintf(error, size,
+                       "%.200s is the kubelet's own folder: its socket would be lost",
+                       gateway->config.front);
+        return false;
+    }
     fd = folder_listen(&gateway->front, HAMID_KUBELET_SOCKET_NAME, &gateway->socket,
                        error, size);
     return fd >= 0 && hamid_grpc_server_adopt(gateway->server, fd) == 0;

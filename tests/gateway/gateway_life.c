@@ -94,6 +94,33 @@ START_TEST(folder_that_others_may_write_to_is_refused)
 }
 END_TEST
 
+/* One letter off on the command line, and the kubelet's own socket would be removed. */
+START_TEST(folder_of_the_kubelet_is_not_taken_for_the_plugins)
+{
+    char again[128], path[128];
+    struct stat before, after;
+    const char *words[] = {"node",
+                           "--node",
+                           "n1",
+                           "--kubeconfig",
+                           world.kubeconfig,
+                           "--socket",
+                           "/tmp/hamid-none.sock",
+                           "--gateway",
+                           again,
+                           "--kubelet-plugins",
+                           kubelet.folder,
+                           NULL};
+
+    snprintf(again, sizeof(again), "%s/.", kubelet.folder);
+    snprintf(path, sizeof(path), "%s/kubelet.sock", kubelet.folder);
+    ck_assert_int_eq(stat(path, &before), 0);
+    ck_assert_int_eq(process_wait(process_start(hamid_path, words)), 1);
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert(before.st_ino == after.st_ino);
+}
+END_TEST
+
 /* What a read says of a connection on which nothing was sent: 0, it was closed. */
 static ssize_t read_from(const char *path)
 {
@@ -340,6 +367,7 @@ int main(int argc, char **argv)
     tcase_add_test(cases, odd_endpoints_are_refused);
     tcase_add_test(cases, link_in_the_place_of_a_socket_is_not_followed);
     tcase_add_test(cases, folder_that_others_may_write_to_is_refused);
+    tcase_add_test(cases, folder_of_the_kubelet_is_not_taken_for_the_plugins);
     tcase_add_test(cases, other_users_are_not_served);
     tcase_add_test(cases, devices_come_through_and_their_changes);
     tcase_add_test(cases, preferences_come_through);
