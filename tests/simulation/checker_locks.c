@@ -74,10 +74,7 @@ static void check_proof(struct world *world, const struct node *node,
     bool has_lease = checker_is_own_lease(object_get(before, slot->lock), lease);
     bool aged = world_now(world) >= place->lock_ns + world->age_least_ns;
 
-    /* By its name alone a lock is nobody's who came after it. */
-    bool older = !has_lease && place->lock_ns < seen->made_ns;
-
-    if (older || pod->object->node[0] || pod->object->deleting ||
+    if (pod->object->node[0] || pod->object->deleting ||
         pod->object->phase != POD_PENDING || seen->excused || seen->lost) {
         return;
     }
@@ -90,6 +87,19 @@ static void check_proof(struct world *world, const struct node *node,
                           pod->name, seen->uid, node->name);
         seen->lost = true;
     }
+}
+
+/* By its name alone a lock is nobody's who came after it. */
+static bool is_older(const struct world *world, const struct node *node,
+                     const struct slot *slot, const struct object *before,
+                     const struct seen_pod *seen)
+{
+    const struct seen_slot *place =
+        &world->checker->nodes[node->index].slots[slot - world->slots];
+    bool has_lease = checker_is_own_lease(object_get(before, slot->lock),
+                                          object_get(before, slot->lease));
+
+    return !has_lease && place->lock_ns < seen->made_ns;
 }
 
 static void check_taken(struct world *world, const struct node *node,
@@ -105,8 +115,12 @@ static void check_taken(struct world *world, const struct node *node,
         checker_has_locks(world, after, pod, seen->uid)) {
         return;
     }
-    if (writer == WRITER_WORLD ||
-        (writer == WRITER_FOREIGN && (node->style == PLUGIN_HAMI_27 || pod->foreign))) {
+    if (is_older(world, node, slot, before, seen)) {
+        /* Only the HAMi scheduler binds under such a lock. */
+        seen->excused = seen->excused || seen->node == (int)node->index;
+    } else if (writer == WRITER_WORLD ||
+               (writer == WRITER_FOREIGN &&
+                (node->style == PLUGIN_HAMI_27 || pod->foreign))) {
         seen->excused = true;
     } else if (seen->node == (int)node->index && !seen->excused && !seen->lost) {
         checker_violation(world, &world->result.lost_locks, node,
