@@ -80,7 +80,8 @@ START_TEST(without_memory_nothing_is_started_and_a_job_is_consumed_unwritten)
     };
     is_out_of_memory = false;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        ck_assert_msg(codes[i] == HAMI_E_NOMEM, "call %zu: %s", i, hami_errname(codes[i]));
+        ck_assert_msg(codes[i] == HAMI_E_NOMEM, "call %zu: %s", i,
+                      hami_errname(codes[i]));
     }
     ck_assert_int_eq(called, 0);
     ck_assert_uint_eq(world_writes(&world), 0);

@@ -92,8 +92,8 @@ static void run_pod(struct world *world, void *subject, uint64_t generation)
     if (pod->object->phase == POD_PENDING) {
         put_phase(world, pod, POD_RUNNING);
     }
-    uint64_t end = world_now(world) +
-                   engine_span(&world->engine, RANDOM_WORK, 100 * MS, 8 * SECOND);
+    uint64_t end =
+        world_now(world) + engine_span(&world->engine, RANDOM_WORK, 100 * MS, 8 * SECOND);
     /* Some run for ever: that they run has to be proof enough. */
     if (!engine_chance(&world->engine, RANDOM_WORK, 100000)) {
         engine_add(&world->engine, end, -1, finish_pod, pod, generation);

@@ -189,11 +189,11 @@ START_TEST(a_lease_that_became_another_nodes_just_before_the_patch_is_not_writte
     ck_assert_int_eq(free_a(&world, &call), 0);
     char *before = uid_of("leases", NAMESPACE);
     int status = 0;
-    struct kubesim_fault fault = {.match = {.verb = "patch", .resource = "leases",
-                                            .user = "admin"},
-                                  .count = 1,
-                                  .hook = give_to_an_earlier_node,
-                                  .hook_data = &status};
+    struct kubesim_fault fault = {
+        .match = {.verb = "patch", .resource = "leases", .user = "admin"},
+        .count = 1,
+        .hook = give_to_an_earlier_node,
+        .hook_data = &status};
     ck_assert_int_gt(kubesim_arm(world.sim, &fault), 0);
     ck_assert_int_eq(put_pair(&world, &call, NULL, MEMORY_OF("5"), LOCK_B, LEASE_B),
                      HAMI_E_HELD);

@@ -168,10 +168,10 @@ START_TEST(a_pod_that_does_not_exist_gets_no_lock)
     ck_assert_int_eq(acquire(true, 60000, NULL, &lease), HAMI_E_LOST);
     ck_assert_ptr_null(lease);
     atomic_store(&is_silent, true);
-    ck_assert_int_eq(
-        hami_transport_call_owner(&told, "n1", &(struct hami_owner){"default", "a", "u"},
-                                  NULL, 1000, NULL, NULL),
-        HAMI_E_IN_DOUBT);
+    ck_assert_int_eq(hami_transport_call_owner(&told, "n1",
+                                               &(struct hami_owner){"default", "a", "u"},
+                                               NULL, 1000, NULL, NULL),
+                     HAMI_E_IN_DOUBT);
     close_store();
 }
 END_TEST
@@ -212,7 +212,8 @@ END_TEST
 
 START_TEST(what_finds_no_memory_says_so_and_changes_nothing)
 {
-    struct hami_owner owner = {"default", "a", "uid-a"}, other = {"default", "b", "uid-b"};
+    struct hami_owner owner = {"default", "a", "uid-a"},
+                      other = {"default", "b", "uid-b"};
     struct hami_transport_edit read = {.action = HAMI_EDIT_READ, .key = "k"};
     struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
     hami_memory *owners = NULL, *none = NULL;

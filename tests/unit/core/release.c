@@ -246,8 +246,8 @@ int main(void)
     tcase_add_test(unwatched, a_release_of_a_lock_that_is_gone_touches_nothing);
     tcase_add_test(unwatched,
                    a_waiter_that_leaves_during_a_hand_over_does_not_keep_the_lock);
-    tcase_add_test(
-        unwatched, a_release_is_no_loss_where_its_unanswered_hand_over_was_overwritten);
+    tcase_add_test(unwatched,
+                   a_release_is_no_loss_where_its_unanswered_hand_over_was_overwritten);
     suite_add_tcase(suite, unwatched);
     return scripted_run(suite);
 }
