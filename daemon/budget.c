@@ -12,8 +12,12 @@ void hamid_budget_init(struct hamid_budget *budget, unsigned burst, uint64_t eve
 
 bool hamid_budget_take(struct hamid_budget *budget, uint64_t now_ns)
 {
-    uint64_t earned = (now_ns - budget->since_ns) / budget->every_ns;
+    uint64_t earned;
 
+    if (budget->every_ns == 0) {
+        return false;
+    }
+    earned = (now_ns - budget->since_ns) / budget->every_ns;
     if (earned >= budget->burst - budget->left) {
         budget->left = budget->burst;
         budget->since_ns = now_ns;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Zero is one that has nothing and earns nothing. */
 struct hamid_budget {
     unsigned burst;
     uint64_t every_ns;
