@@ -213,7 +213,8 @@ static void set_up(void)
     base = event_base_new();
     FUZZ_CHECK(base != NULL);
     mailbox = hamid_mailbox_new(base, NULL, NULL);
-    static struct node_events events = {.node = "n1"};
+    static struct node_events events;
+    node_events_init(&events, NULL, "n1", now_ns);
     struct agent_config config = {.base = base,
                                   .events = &events,
                                   .mailbox = mailbox,
