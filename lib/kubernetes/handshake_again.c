@@ -119,8 +119,9 @@ int hami_internal_handshake_restore(const json_t *pod,
     size_t offset, total;
     int code;
 
-    if (text == NULL) {
-        return 0;
+    if (text == NULL || hami_internal_object_annotation(
+                            pod, ask->vendors[ask->vendor].to_allocate_key) == NULL) {
+        return 0; /* nothing was ever to be allocated from it */
     }
     code = hami_devices_parse(text, &assigned);
     if (code < 0) {

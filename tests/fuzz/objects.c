@@ -134,6 +134,46 @@ static void check_caller(const json_t *list, size_t vendor, const size_t *counts
     hami_internal_handshake_share_done(&share);
 }
 
+/* With books on which there is nobody: whoever was served may ask again. What is written
+ * never gives devices back. */
+static void check_again(const json_t *list, size_t vendor, const size_t *counts,
+                        size_t count)
+{
+    static const struct hami_internal_handshake_books books = {NULL, 0};
+    struct hami_internal_handshake_ask ask = {.node = "n1",
+                                              .vendors = vendors,
+                                              .vendor_count = 2,
+                                              .vendor = vendor,
+                                              .counts = counts,
+                                              .count = count,
+                                              .books = &books};
+    struct hami_internal_handshake_share share = {0};
+    struct hami_internal_handshake_step step = {0};
+    hami_devices *before = NULL, *after = NULL;
+    char text[512] = "";
+
+    if (hami_internal_handshake_find(list, &ask, &share, text, sizeof(text)) != 0) {
+        FUZZ_CHECK(text[0] != '\0' && share.pod == NULL && share.devices == NULL);
+        return;
+    }
+    for (size_t i = 0; i < share.count; i++) {
+        FUZZ_CHECK(share.names[i] != NULL);
+        FUZZ_CHECK(hami_devices_count(share.devices, share.entries[i]) == counts[i]);
+    }
+    FUZZ_CHECK(hami_internal_handshake_next(share.pod, &ask, &share, &step) == 0);
+    FUZZ_CHECK(hami_devices_parse(step.old_text, &before) == 0);
+    FUZZ_CHECK(hami_devices_parse(step.new_text, &after) == 0);
+    for (size_t i = 0; i < hami_devices_container_count(share.devices); i++) {
+        FUZZ_CHECK(hami_devices_count(after, i) <= hami_devices_count(before, i));
+        FUZZ_CHECK(share.is_again ||
+                   hami_devices_count(share.devices, i) == hami_devices_count(before, i));
+    }
+    hami_internal_handshake_step_done(&step);
+    (void)hami_devices_free(before);
+    (void)hami_devices_free(after);
+    hami_internal_handshake_share_done(&share);
+}
+
 /* ---- a Status ---- */
 
 static bool is_line(const char *text, size_t size)
@@ -191,6 +231,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < 4; i++) {
             /* One container with one device, with two; two containers; of another vendor.
              */
+            check_again(object, i == 3 ? 1 : 0, i == 1 ? counts + 1 : counts,
+                        i == 2 ? 2 : 1);
             check_caller(object, i == 3 ? 1 : 0, i == 1 ? counts + 1 : counts,
                          i == 2 ? 2 : 1);
         }
