@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define POLL_MS_MAX 60000
+#define POLL_MS_MAX_IN_FLIGHT 100
 
 static void end_job(hami_kubernetes *client, struct hami_internal_http_job *job, int code)
 {
@@ -170,22 +171,29 @@ static bool may_sleep(hami_kubernetes *client, bool *ret_closing)
            (TAILQ_EMPTY(&client->waiting) || !hami_internal_http_request_may_go(client));
 }
 
-/* Milliseconds until the first job is due, rounded up. */
+/* Milliseconds until the first job is due, rounded up.
+ *
+ * With a request in flight the thread looks now and then although nothing woke it: on a
+ * busy computer a request was seen whose answer a kube-apiserver had sent, and that stood
+ * still until its deadline, 10 s later, for no other request came that would have had
+ * libcurl look at what it had read already. A round looks at every transfer.
+ */
 static int poll_ms(const hami_kubernetes *client)
 {
     const struct hami_internal_http_job *job =
         hami_internal_http_heap_first(&client->heap);
+    uint64_t longest = client->in_flight_count > 0 ? POLL_MS_MAX_IN_FLIGHT : POLL_MS_MAX;
     uint64_t now = hami_kubernetes_now();
     uint64_t ms;
 
     if (job == NULL) {
-        return POLL_MS_MAX;
+        return (int)longest;
     }
     if (job->due_ns <= now) {
         return 0;
     }
     ms = (job->due_ns - now - 1) / HAMI_INTERNAL_NANOSECONDS_PER_MS + 1;
-    return ms < POLL_MS_MAX ? (int)ms : POLL_MS_MAX;
+    return (int)(ms < longest ? ms : longest);
 }
 
 /* True if the thread may sleep, as far as libcurl is concerned.
