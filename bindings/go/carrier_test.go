@@ -249,6 +249,45 @@ func TestAnAnswerThatNeverComesIsAbortedWithTheManager(t *testing.T) {
 	}
 }
 
+func TestAReleaseWaitsNoLongerThanItsContextForACheckThatNobodyWaitsFor(t *testing.T) {
+	carrier, manager := newMapWorld(t, nodelock.Config{CallTimeout: 50 * time.Millisecond})
+	lease, err := manager.Acquire(soon(t), request("n1", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	carrier.mutex.Lock()
+	carrier.isDeaf = true
+	carrier.mutex.Unlock()
+	gone, cancel := context.WithCancel(context.Background()) // it has no deadline
+	cancel()
+	if err := lease.Check(gone); !errors.Is(err, nodelock.ErrInDoubt) {
+		t.Errorf("the check answered %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		ended <- lease.Release(short)
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, nodelock.ErrInDoubt) {
+			t.Errorf("the release answered %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("the release waits for the check")
+	}
+	if err := lease.HandOff(); !errors.Is(err, nodelock.ErrConsumed) {
+		t.Errorf("a second end answered %v", err)
+	}
+	carrier.mutex.Lock()
+	carrier.isDeaf = false
+	carrier.mutex.Unlock()
+	if !eventually(func() bool { return carrier.get("n1", nodelock.DefaultKey) == "" }) {
+		t.Error("the lock is left")
+	}
+}
+
 func TestATransportThatRefusesIsAskedAgainAndSaysWhy(t *testing.T) {
 	carrier, manager := newMapWorld(t, nodelock.Config{})
 	carrier.mutex.Lock()

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -33,11 +34,13 @@ type Lease struct {
 // leaseState is what is left when the program has lost its Lease.
 //
 // turn holds one word: whoever has taken it out may use pointer, and puts it back. C wants one caller
-// at a time, and none consuming while another's answer is on its way.
+// at a time, and none consuming while another's answer is on its way. isEnded says that somebody
+// consumes it, perhaps when its turn has come.
 type leaseState struct {
 	core    *manager
 	turn    chan struct{}
 	pointer *C.hami_lease // nil once consumed
+	isEnded atomic.Bool
 	node    string
 	owner   Owner
 	fence   uint64
@@ -137,7 +140,7 @@ func (l *Lease) Facts() (LeaseFacts, error) {
 //   - ErrInDoubt: not known when the context ended
 //   - ErrClosed, ErrForked: counts as handed off
 func (l *Lease) Release(ctx context.Context) error {
-	return l.end("release", func(state *leaseState) error {
+	return l.end(ctx, "release", func(state *leaseState) error {
 		return state.begin(ctx, "release", func(completion C.uintptr_t) C.int {
 			return C.nodelock_go_release_start(state.pointer, deadlineOf(ctx), completion)
 		}, nil)
@@ -147,7 +150,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // HandOff lets go of the lease and leaves the lock standing: the node side removes it when the owner
 // has its devices. What to call once the owner is bound, or may be. It does no I/O.
 func (l *Lease) HandOff() error {
-	return l.end("hand-off", func(state *leaseState) error {
+	return l.end(context.Background(), "hand-off", func(state *leaseState) error {
 		if code := C.hami_lease_handoff(state.pointer); code != 0 {
 			return failure("hand-off", code, nil, nil)
 		}
@@ -158,29 +161,53 @@ func (l *Lease) HandOff() error {
 // Check reads the store: is the lock still this grant's? Answers nil if it is, by a read begun in this
 // call, ErrLost if not, ErrInDoubt where the context ended before an answer came.
 func (l *Lease) Check(ctx context.Context) error {
-	state := l.state
-	if err := state.take(); err != nil {
-		return err
+	defer runtime.KeepAlive(l)
+	for {
+		piece, stop := context.WithTimeout(ctx, checkPiece)
+		err := l.state.check(piece)
+		stop()
+		if codeOf(err, 0) != ErrInDoubt || ctx.Err() != nil {
+			return err
+		}
 	}
-	err := state.begin(ctx, "check", func(completion C.uintptr_t) C.int {
-		return C.nodelock_go_check_start(state.pointer, deadlineOf(ctx), completion)
-	}, state.put)
-	runtime.KeepAlive(l)
-	return err
 }
 
-// end consumes the lease by what `how` does.
-func (l *Lease) end(operation string, how func(*leaseState) error) error {
-	state := l.state
-	if err := state.take(); err != nil {
+// checkPiece is how long C may go on with a check whose context was cancelled: whoever wants to end
+// the lease waits for it.
+const checkPiece = 2 * time.Second
+
+func (s *leaseState) check(ctx context.Context) error {
+	if err := s.take(); err != nil {
 		return err
 	}
-	defer state.put()
+	return s.begin(ctx, "check", func(completion C.uintptr_t) C.int {
+		return C.nodelock_go_check_start(s.pointer, deadlineOf(ctx), completion)
+	}, s.put)
+}
+
+// end consumes the lease by what `how` does; behind, where the context ends before its turn has come.
+func (l *Lease) end(ctx context.Context, operation string, how func(*leaseState) error) error {
+	state := l.state
+	if state.isEnded.Swap(true) {
+		return ErrConsumed
+	}
 	l.net.Stop()
+	select {
+	case <-state.turn:
+	default:
+		select {
+		case <-state.turn:
+		case <-ctx.Done():
+			go state.releaseBehind()
+			return &Error{Operation: operation, Code: ErrInDoubt, Cause: causeOf(ctx, ErrCanceled),
+				Text: "the lease is in use; it is given back after that"}
+		}
+	}
+	defer state.put()
 	state.forget()
 	err := how(state)
 	if code := codeOf(err, 0); code == ErrNoMemory {
-		C.nodelock_go_release_start(state.pointer, releaseBehind(), 0) // needs none
+		C.nodelock_go_release_start(state.pointer, soonEnough(), 0) // needs none
 	}
 	state.pointer = nil
 	return err
@@ -195,7 +222,7 @@ func (s *leaseState) forget() {
 
 func (s *leaseState) take() error {
 	<-s.turn
-	if s.pointer == nil {
+	if s.isEnded.Load() {
 		s.turn <- struct{}{}
 		return ErrConsumed
 	}
@@ -260,22 +287,28 @@ func (s *leaseState) setLost(err error) {
 	}
 }
 
-// releaseBehind is the deadline of a release that nobody waits for.
-func releaseBehind() C.uint64_t {
+// soonEnough is the deadline of a release that nobody waits for.
+func soonEnough() C.uint64_t {
 	return monotonic() + C.uint64_t(5*time.Second)
+}
+
+// releaseBehind gives back what nobody else will end, when its turn has come.
+func (s *leaseState) releaseBehind() {
+	<-s.turn
+	defer s.put()
+	s.forget()
+	C.nodelock_go_release_start(s.pointer, soonEnough(), 0)
+	s.pointer = nil
 }
 
 // forgotten is the net below a lease that was never ended.
 func (s *leaseState) forgotten() {
-	if s.take() != nil {
+	if s.isEnded.Swap(true) {
 		return
 	}
-	defer s.put()
 	s.core.warn("a nodelock.Lease was garbage collected without Release or HandOff; releasing it now",
 		"node", s.node, "namespace", s.owner.Namespace, "pod", s.owner.Name)
-	s.forget()
-	C.nodelock_go_release_start(s.pointer, releaseBehind(), 0)
-	s.pointer = nil
+	go s.releaseBehind()
 }
 
 func init() {
