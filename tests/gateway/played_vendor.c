@@ -26,7 +26,7 @@ static void get_options(void *data, struct hamid_grpc_call *call)
 static void send_devices(struct played_vendor *vendor)
 {
     static V1beta1__Device devices[DEVICES_MAX], *list[DEVICES_MAX];
-    static char names[DEVICES_MAX][16];
+    static char names[DEVICES_MAX][24];
     V1beta1__ListAndWatchResponse answer = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
 
     for (size_t i = 0; i < vendor->device_count; i++) {
