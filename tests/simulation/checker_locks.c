@@ -9,8 +9,10 @@
  *
  * Whoever does not follow our rules can take a lock away from a pod in its window, and
  * excuses it: who deletes the node; HAMi's plugins of v2.7 to v2.9, which do not look
- * whose lock they remove when they try again; the HAMi scheduler for its own pods, since
- * it releases when a Binding is answered by an error, whatever became of it.
+ * whose lock they remove when they try again; those after, which go by names, where the
+ * pod that they serve was deleted by force and made anew meanwhile; the HAMi scheduler
+ * for its own pods, since it releases when a Binding is answered by an error, whatever
+ * became of it.
  */
 #include "checker_internal.h"
 
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kubelet.h"
 #include "store.h"
 
 static void check_fence(struct world *world, const struct node *node,
@@ -120,7 +123,8 @@ static void check_taken(struct world *world, const struct node *node,
         seen->excused = seen->excused || seen->node == (int)node->index;
     } else if (writer == WRITER_WORLD ||
                (writer == WRITER_FOREIGN &&
-                (node->style == PLUGIN_HAMI_27 || pod->foreign))) {
+                (node->style == PLUGIN_HAMI_27 || pod->foreign ||
+                 kubelet_serves_other(node, owner)))) {
         seen->excused = true;
     } else if (seen->node == (int)node->index && !seen->excused && !seen->lost) {
         checker_violation(world, &world->result.lost_locks, node,

@@ -32,6 +32,13 @@ void kubelet_done(struct node *node)
     node->kubelet = NULL;
 }
 
+bool kubelet_serves_other(const struct node *node, const char *uid)
+{
+    const struct kubelet *kubelet = node->kubelet;
+
+    return kubelet && kubelet->busy && strcmp(kubelet->served_uid, uid) != 0;
+}
+
 static bool is_here(const struct kubelet *kubelet, const struct pod *pod)
 {
     return pod->object && strcmp(pod->object->node, kubelet->node->name) == 0;

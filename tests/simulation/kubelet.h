@@ -17,4 +17,8 @@ void kubelet_done(struct node *node);
 /* A pod was bound to the node. */
 void kubelet_bound(struct world *world, struct node *node, struct pod *pod);
 
+/* Its plugin is at the end of an Allocate for another pod than the one of this uid: one
+ * that was deleted by force meanwhile, perhaps. */
+bool kubelet_serves_other(const struct node *node, const char *uid);
+
 #endif
