@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haminodelock_sys as sys;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::pod::{Facts, OwnerFacts, Pod};
 use crate::texts::{optional, pointer, read, text};
 use crate::transport::{Action, Edit, TransportHandle};
@@ -112,12 +112,14 @@ impl Call {
     ) {
         let raw = self.raw;
         std::mem::forget(self);
-        // A value with a NUL in it was never taken in, so none can be lost here.
-        let texts: Vec<Option<CString>> = values
-            .unwrap_or(&[])
-            .iter()
-            .map(|one| optional(one.as_deref()).unwrap_or(None))
-            .collect();
+        // What C can't hold must not look absent: an absent lock is a free one.
+        let texts: Result<Vec<Option<CString>>> =
+            values.unwrap_or(&[]).iter().map(|one| optional(one.as_deref())).collect();
+        let (code, why, values) = match &texts {
+            Ok(_) => (code, why, values),
+            Err(_) => (Code::Protocol.to_c(), "a value has a NUL in it", None),
+        };
+        let texts = texts.unwrap_or_default();
         let pointers: Vec<_> = texts.iter().map(pointer).collect();
         let version = optional(version).unwrap_or(None);
         let why = text(why).unwrap_or_default();

@@ -187,3 +187,24 @@ fn a_hundred_futures_share_a_node_in_order() {
         block_on(lease.release_async(PATIENCE)).unwrap();
     }
 }
+
+/// A store whose value no C text can hold.
+struct HasNul;
+
+impl Transport for HasNul {
+    fn name(&self) -> &str {
+        "has a NUL"
+    }
+
+    fn submit(&self, call: Call) {
+        let values = vec![Some("a\0b".to_string()); call.edits().len()];
+        call.done(values);
+    }
+}
+
+#[test]
+fn a_value_that_c_can_not_hold_is_not_taken_for_an_absent_one() {
+    let edit = Edit { action: Action::Read, key: KEY.to_string(), expect: None, value: None };
+    let end = TransportHandle::new(HasNul).unwrap().call("n1", &[edit], None, PATIENCE);
+    assert_eq!(end.unwrap_err().code(), Code::Protocol);
+}
