@@ -233,3 +233,32 @@ class Loops(unittest.IsolatedAsyncioTestCase):
                 relay.reads.pop().pass_to(store.transport)
                 await release
                 self.assertIsNone(store.get("node-1"))
+
+    async def test_a_release_waits_no_longer_than_it_is_told_for_a_check_that_goes_on(self):
+        class Deaf(Relay):
+            reads, is_deaf = [], False
+
+            def submit(self, call):
+                if self.is_deaf and not call.is_write:
+                    self.reads.append(call)
+                else:
+                    super().submit(call)
+
+        with MemoryStore() as store:
+            relay = Deaf(store.transport)
+            async with AsyncNodeLock(relay) as lock:
+                lease = await lock.acquire("node-1", POD, timeout=5)
+                relay.is_deaf = True
+                check = asyncio.ensure_future(lease.check(timeout=None))
+                await asyncio.sleep(0)
+                check.cancel()
+                with self.assertRaises(InDoubt):
+                    await asyncio.wait_for(lease.release(timeout=0.05), 5)
+                self.assertTrue(lease.is_consumed)
+                relay.is_deaf = False
+                relay.reads.pop().pass_to(store.transport)
+                await asyncio.wait_for(self.freed(store), 10)
+
+    async def freed(self, store):
+        while store.get("node-1") is not None:
+            await asyncio.sleep(0)

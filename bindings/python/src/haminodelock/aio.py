@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
-from .errors import Closed, ForkedChild, HamiError, TimedOut
+from .errors import Closed, ForkedChild, HamiError, InDoubt, TimedOut
 from .manager import BaseLease, Cancel, Manager, deadline, start_check, start_done
 from .transport import AnyTransport
 from .types import Config, Pod
@@ -44,22 +44,34 @@ class AsyncLease(BaseLease):
     def __init__(self, manager: Manager, handle: int) -> None:
         super().__init__(manager, handle)
         self._using: set[asyncio.Future[Any]] = set()
+        self._is_left = False  # to be released when what uses it has ended
+
+    @property
+    def is_consumed(self) -> bool:
+        """True after release or hand_off."""
+        return self._is_left or self._handle is None
 
     async def release(self, timeout: float | None = 5.0) -> None:
         """Gives the lock back; see :meth:`haminodelock.Lease.release`. A cancelled task's release
         goes on behind.
 
         A bind or check whose task was cancelled is waited for; they end by their own deadline. If
-        the pod was bound by then, the lease is handed off already and nothing is left to do.
+        the pod was bound by then, the lease is handed off already and nothing is left to do. Where
+        they outlast the timeout InDoubt is raised, and the release follows them behind.
         """
+        until = deadline(timeout)
         while self._using:
-            await asyncio.wait(self._using)
-            if self.is_consumed:
+            left = None if timeout is None else max(0.0, (until - time.monotonic_ns()) / 1e9)
+            ended_ones, _ = await asyncio.wait(self._using, timeout=left)
+            if self._handle is None:
                 return
+            if not ended_ones:
+                self._is_left = True
+                raise InDoubt("a bind or check with the lease goes on; the release follows it")
         ended, future = self._manager._future()
         handle = self._consume()
         try:
-            start_done(_native.core.hami_lease_release_start, handle, deadline(timeout), ended)
+            start_done(_native.core.hami_lease_release_start, handle, until, ended)
         except Closed:
             raise  # consumed: left to the node side
         except HamiError:
@@ -83,6 +95,8 @@ class AsyncLease(BaseLease):
     def _used(self, future: asyncio.Future[Any]) -> None:
         self._using.discard(future)
         future.exception()  # a task that was cancelled will not look at it
+        if self._is_left and not self._using:
+            self._drop()
 
     async def __aenter__(self) -> AsyncLease:
         return self
