@@ -13,7 +13,6 @@
 
 #include "world.h"
 
-#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define END_STREAM 1u
 
 static struct world world;
@@ -28,26 +27,7 @@ static void tear_down(void)
     world_close(&world);
 }
 
-/* The server still serves others. */
-static void expect_service(void)
-{
-    struct seen seen;
-
-    world_call(&world, &seen, "/t/echo", "x", 1, 0);
-    world_until(&world, &seen.ended);
-    ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
-}
-
 /* ---- the server -------------------------------------------------------------------- */
-
-static int greet(void)
-{
-    int fd = world_play_client(&world);
-
-    play_bytes(fd, PREFACE, strlen(PREFACE));
-    play_frame(fd, 4, 0, 0, NULL, 0);
-    return fd;
-}
 
 static const char *const usual[] = {
     ":method", "POST",         ":scheme",          "http", ":authority", "x", ":path",
@@ -58,14 +38,14 @@ static void expect_code(const char *const *fields, const void *body, size_t leng
                         const char *code)
 {
     char value[64] = "";
-    int fd = greet();
+    int fd = world_play_greeting(&world);
 
     play_headers(fd, 0, 1, fields);
     play_frame(fd, 0, END_STREAM, 1, body, length);
     ck_assert(world_play_field(&world, fd, "grpc-status", value, sizeof(value)));
     ck_assert_str_eq(value, code);
     close(fd);
-    expect_service();
+    world_expect_service(&world);
 }
 
 START_TEST(what_is_not_http2_is_hung_up)
@@ -81,7 +61,7 @@ START_TEST(what_is_not_http2_is_hung_up)
         while (world_play_read(&world, fd, 7, NULL, NULL)) {
         }
         close(fd);
-        expect_service();
+        world_expect_service(&world);
     }
 }
 END_TEST
@@ -109,7 +89,7 @@ START_TEST(frames_that_break_the_rules_end_the_connection)
     };
 
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-        int fd = greet();
+        int fd = world_play_greeting(&world);
 
         play_frame(fd, frames[i].type, frames[i].flags, frames[i].stream,
                    frames[i].payload, frames[i].length);
@@ -119,20 +99,20 @@ START_TEST(frames_that_break_the_rules_end_the_connection)
         }
         close(fd);
     }
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
 START_TEST(a_frame_longer_than_announced_limits_ends_the_connection)
 {
     static const unsigned char head[9] = {0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1};
-    int fd = greet();
+    int fd = world_play_greeting(&world);
 
     play_headers(fd, 0, 1, usual);
     play_bytes(fd, head, sizeof(head));
     ck_assert(world_play_read(&world, fd, 7, NULL, NULL));
     close(fd);
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
@@ -142,7 +122,7 @@ START_TEST(a_connection_that_breaks_off_anywhere_does_no_harm)
     size_t length = play_fields(block, usual);
 
     for (size_t cut = 0; cut <= length; cut += 7) {
-        int fd = greet();
+        int fd = world_play_greeting(&world);
         const unsigned char head[9] = {0, 0, (unsigned char)length, 1, 4, 0, 0, 0, 1};
 
         play_bytes(fd, head, sizeof(head));
@@ -150,7 +130,7 @@ START_TEST(a_connection_that_breaks_off_anywhere_does_no_harm)
         world_turn(&world, 1);
         close(fd);
     }
-    expect_service();
+    world_expect_service(&world);
     ck_assert_uint_eq(hamid_grpc_server_calls(world.server), 0);
 }
 END_TEST
@@ -205,13 +185,13 @@ START_TEST(heads_that_are_not_grpc_are_refused_with_a_status)
                              "1x",
                              NULL};
     char value[64] = "";
-    int fd = greet();
+    int fd = world_play_greeting(&world);
 
     play_headers(fd, END_STREAM, 1, get);
     ck_assert(world_play_field(&world, fd, ":status", value, sizeof(value)));
     ck_assert_str_eq(value, "405");
     close(fd);
-    fd = greet();
+    fd = world_play_greeting(&world);
     play_headers(fd, END_STREAM, 1, html);
     ck_assert(world_play_field(&world, fd, ":status", value, sizeof(value)));
     ck_assert_str_eq(value, "415");

@@ -12,7 +12,6 @@
 
 #include "world.h"
 
-#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define END_STREAM 1u
 
 static struct world world;
@@ -24,25 +23,6 @@ static const char *const usual[] = {
 static void tear_down(void)
 {
     world_close(&world);
-}
-
-/* The server still serves others. */
-static void expect_service(void)
-{
-    struct seen seen;
-
-    world_call(&world, &seen, "/t/echo", "x", 1, 0);
-    world_until(&world, &seen.ended);
-    ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
-}
-
-static int greet(void)
-{
-    int fd = world_play_client(&world);
-
-    play_bytes(fd, PREFACE, strlen(PREFACE));
-    play_frame(fd, 4, 0, 0, NULL, 0);
-    return fd;
 }
 
 static void open_with(const struct hamid_grpc_server_config *config)
@@ -66,7 +46,7 @@ START_TEST(a_connection_that_says_nothing_is_hung_up)
     while (world_play_read(&world, fd, 7, NULL, NULL)) {
     }
     close(fd);
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
@@ -79,7 +59,7 @@ START_TEST(a_client_that_stands_still_in_a_call_is_hung_up_by_pings)
         "/t/keep", "content-type", "application/grpc", NULL};
 
     open_with(&config);
-    int fd = greet();
+    int fd = world_play_greeting(&world);
     play_headers(fd, 0, 1, keep);
     play_frame(fd, 0, END_STREAM, 1, "\0\0\0\0\0", 5);
     world_until_count(&world, &world.kept_count, 1);
@@ -87,7 +67,7 @@ START_TEST(a_client_that_stands_still_in_a_call_is_hung_up_by_pings)
         world_play_read(&world, fd, 6, NULL, NULL)); /* it is asked, and says nothing */
     world_until_count(&world, &world.gone_count, 1);
     close(fd);
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
@@ -96,8 +76,8 @@ START_TEST(connections_beyond_the_limit_are_hung_up)
     const struct hamid_grpc_server_config config = {.connections_max = 2};
 
     open_with(&config);
-    int first = greet();
-    int second = greet();
+    int first = world_play_greeting(&world);
+    int second = world_play_greeting(&world);
     world_turn(&world, 20);
     int third = world_play_client(&world);
     ck_assert(!world_play_read(&world, third, 4, NULL, NULL));
@@ -106,7 +86,7 @@ START_TEST(connections_beyond_the_limit_are_hung_up)
     close(first);
     close(second);
     world_turn(&world, 20);
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
@@ -117,7 +97,7 @@ START_TEST(streams_that_are_opened_and_reset_for_ever_leave_nothing_behind)
     bool is_open = true;
 
     open_with(&config);
-    int fd = greet();
+    int fd = world_play_greeting(&world);
     for (unsigned i = 0; i < 3000 && is_open; i++) {
         play_headers(fd, 0, 1 + 2 * i, usual);
         play_frame(fd, 3, 0, 1 + 2 * i, "\0\0\0\x08", 4);
@@ -133,7 +113,7 @@ START_TEST(streams_that_are_opened_and_reset_for_ever_leave_nothing_behind)
     world_turn(&world, 20);
     ck_assert_uint_eq(hamid_grpc_server_calls(world.server), 0);
     close(fd);
-    expect_service();
+    world_expect_service(&world);
 }
 END_TEST
 
@@ -142,7 +122,7 @@ START_TEST(streams_beyond_the_limit_are_refused_and_the_others_served)
     const struct hamid_grpc_server_config config = {0};
 
     open_with(&config);
-    int fd = greet();
+    int fd = world_play_greeting(&world);
     const char *keep[] = {
         ":method", "POST",         ":scheme",          "http", ":authority", "x", ":path",
         "/t/echo", "content-type", "application/grpc", NULL};
@@ -154,7 +134,7 @@ START_TEST(streams_beyond_the_limit_are_refused_and_the_others_served)
     }
     ck_assert(world_play_read(&world, fd, 3, payload, &length));
     ck_assert_uint_eq(payload[3], 7); /* REFUSED_STREAM */
-    expect_service();
+    world_expect_service(&world);
     close(fd);
 }
 END_TEST

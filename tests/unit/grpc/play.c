@@ -205,3 +205,12 @@ bool world_play_field(struct world *world, int fd, const char *name, char *value
     nghttp2_hd_inflate_del(inflater);
     return is_there;
 }
+
+int world_play_greeting(struct world *world)
+{
+    int fd = world_play_client(world);
+
+    play_bytes(fd, PREFACE, strlen(PREFACE));
+    play_frame(fd, 4, 0, 0, NULL, 0);
+    return fd;
+}

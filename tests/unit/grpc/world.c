@@ -242,3 +242,12 @@ void world_turn(struct world *world, unsigned milliseconds)
     }
     event_free(clock);
 }
+
+void world_expect_service(struct world *world)
+{
+    struct seen seen;
+
+    world_call(world, &seen, "/t/echo", "x", 1, 0);
+    world_until(world, &seen.ended);
+    ck_assert_int_eq(seen.code, HAMID_GRPC_OK);
+}

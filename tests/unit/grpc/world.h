@@ -71,8 +71,17 @@ int world_play_server(struct world *world);
 /* Turns the loop until the client has connected; returns the connection. */
 int world_play_accept(struct world *world, int listener);
 
+/* What a client of HTTP/2 says first. */
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
 /* Connects to the server. */
 int world_play_client(struct world *world);
+
+/* Connects and says what a client has to before its first request. */
+int world_play_greeting(struct world *world);
+
+/* A call that must be answered: the server still serves others. */
+void world_expect_service(struct world *world);
 
 /* One frame, or bytes as they are. Ends the test if they can't be written. */
 void play_frame(int fd, unsigned type, unsigned flags, unsigned stream,
