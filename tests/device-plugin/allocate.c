@@ -82,6 +82,20 @@ START_TEST(case_4_18_and_4_07_the_lock_stays_until_the_second_container)
 }
 END_TEST
 
+/* Creates ns/p as the test made it, bound to n1 and with the node's lock; frees it. */
+static void bind_own(json_t *pod)
+{
+    char *body = json_dumps(pod, JSON_COMPACT);
+
+    ck_assert_int_eq(kubesim_request(all.world.sim, "POST", "/api/v1/namespaces/ns/pods",
+                                     "application/json", body, NULL),
+                     201);
+    ck_assert_int_eq(kubesim_bind(all.world.sim, "ns", "p", "n1"), 201);
+    world_lock(&all.world, "p");
+    free(body);
+    json_decref(pod);
+}
+
 START_TEST(case_4_09_containers_without_devices_keep_their_index)
 {
     json_t *containers =
@@ -93,20 +107,13 @@ START_TEST(case_4_09_containers_without_devices_keep_their_index)
                   "kind", "Pod", "metadata", "name", "p", "annotations", WORLD_GPU_KEY,
                   ";;GPU-b,NVIDIA,1,0:;;", HAMI_HANDSHAKE_PHASE_KEY, "allocating",
                   HAMI_HANDSHAKE_NODE_KEY, "n1", "spec", "containers", containers);
-    char *body = json_dumps(object, JSON_COMPACT);
 
-    ck_assert_int_eq(kubesim_request(all.world.sim, "POST", "/api/v1/namespaces/ns/pods",
-                                     "application/json", body, NULL),
-                     201);
-    ck_assert_int_eq(kubesim_bind(all.world.sim, "ns", "p", "n1"), 201);
-    world_lock(&all.world, "p");
+    bind_own(object);
     kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
     ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
     expect_word(answer.environment[0], "VISIBLE=GPU-b ");
     expect_word(answer.environment[0], "FOR=ns/p/c2 7 ");
     expect_served("p");
-    free(body);
-    json_decref(object);
 }
 END_TEST
 
@@ -120,19 +127,12 @@ START_TEST(case_4_02_an_init_container_is_served_like_any_other)
                   HAMI_HANDSHAKE_PHASE_KEY, "allocating", HAMI_HANDSHAKE_NODE_KEY, "n1",
                   "spec", "initContainers", "name", "first", "image", "x", "resources",
                   "limits", WORLD_GPU, "1", "containers", "name", "main", "image", "x");
-    char *body = json_dumps(object, JSON_COMPACT);
 
-    ck_assert_int_eq(kubesim_request(all.world.sim, "POST", "/api/v1/namespaces/ns/pods",
-                                     "application/json", body, NULL),
-                     201);
-    ck_assert_int_eq(kubesim_bind(all.world.sim, "ns", "p", "n1"), 201);
-    world_lock(&all.world, "p");
+    bind_own(object);
     kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
     ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
     expect_word(answer.environment[0], "FOR=ns/p/first 7 ");
     expect_served("p");
-    free(body);
-    json_decref(object);
 }
 END_TEST
 
@@ -313,16 +313,12 @@ START_TEST(a_second_vendor_keeps_the_lock_until_its_own_devices_are_handed_out_c
         "NPU-a,Ascend910,1,0:;", HAMI_HANDSHAKE_PHASE_KEY, "allocating",
         HAMI_HANDSHAKE_NODE_KEY, "n1", "spec", "containers", "name", "c0", "image", "x",
         "resources", "limits", WORLD_GPU, "1", "huawei.com/npu", "1");
-    char *body = json_dumps(object, JSON_COMPACT), file[128];
+    char file[128];
     const char *words[] = {
         "--node",   "n1",           "--devices",          file, "--plugin-folder",
         all.folder, "--kubeconfig", all.world.kubeconfig, NULL};
 
-    ck_assert_int_eq(kubesim_request(all.world.sim, "POST", "/api/v1/namespaces/ns/pods",
-                                     "application/json", body, NULL),
-                     201);
-    ck_assert_int_eq(kubesim_bind(all.world.sim, "ns", "p", "n1"), 201);
-    world_lock(&all.world, "p");
+    bind_own(object);
     kubelet_allocate(&all.kubelet, "GPU-a-0", &answer);
     ck_assert_msg(answer.code == HAMID_GRPC_OK, "%s", answer.text);
     world_expect_node(&all.world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,p");
@@ -340,8 +336,6 @@ START_TEST(a_second_vendor_keeps_the_lock_until_its_own_devices_are_handed_out_c
     ck_assert_int_eq(kill(other, SIGTERM), 0);
     ck_assert_int_eq(plugin_wait(other), 0);
     unlink(file);
-    free(body);
-    json_decref(object);
 }
 END_TEST
 
