@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include <hami/transport.h>
 #include <jansson.h>
 
 struct view {
@@ -44,14 +45,17 @@ static double seconds_between(uint64_t from, uint64_t to)
 static json_t *format_slot(const struct view *view, const struct hami_slot_view *slot)
 {
     char fence[24];
+    char token[HAMI_PAIR_TOKEN_BYTES];
+    bool is_locked = slot->value != NULL && slot->value[0] != '\0';
+    (void)hami_pair_token(slot->value, slot->lease, token, sizeof(token));
     (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)slot->fence);
-    return json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:f, s:b, s:s*}",
-                     "key", slot->key, "state", state_name(slot->state), "value",
-                     slot->value, "namespace", slot->owner.namespace_name, "pod",
-                     slot->owner.name, "uid", slot->owner.uid, "holder", slot->holder,
-                     "fence", fence, "ageSeconds",
-                     seconds_between(slot->since_ns, view->now_ns), "alarm",
-                     (int)slot->alarm, "reason", slot->reason);
+    return json_pack(
+        "{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:s*, s:f, s:b, s:s*}", "key",
+        slot->key, "state", state_name(slot->state), "value", slot->value, "namespace",
+        slot->owner.namespace_name, "pod", slot->owner.name, "uid", slot->owner.uid,
+        "holder", slot->holder, "fence", fence, "token", is_locked ? token : NULL,
+        "ageSeconds", seconds_between(slot->since_ns, view->now_ns), "alarm",
+        (int)slot->alarm, "reason", slot->reason);
 }
 
 static json_t *format_waiter(const struct view *view,

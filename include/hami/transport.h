@@ -200,6 +200,62 @@ HAMI_PUBLIC int hami_transport_call_owner(
     const char *revocation, uint64_t timeout_ms,
     void (*receive)(void *data, int code, const struct hami_owner_facts *facts), void *data);
 
+/* ---- release by hand --------------------------------------------------------------------------- */
+
+#define HAMI_PAIR_TOKEN_BYTES 17 /* 16 hexadecimal digits and the NUL */
+
+/*
+ * Writes the token of a pair: a hash of the exact bytes of lock and lease, short enough to be copied by hand. It
+ * tells this very pair from those before and after it; it is no secret.
+ * @lock     value of the lock; NULL = absent
+ * @lease    value of its lease; NULL = absent
+ * @buffer   at least HAMI_PAIR_TOKEN_BYTES
+ * Returns   0, or INVAL, LIMIT (buffer too small)
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_pair_token(const char *lock, const char *lease, char *buffer, size_t size);
+
+/* Clears a lock as well whose owner is bound here and waits for Allocate: the next pod may then be
+ * handed its devices. */
+#define HAMI_CLEAR_BOUND_OWNERS 0x1u
+
+/* What is to be cleared. Start with HAMI_CLEAR_INIT, or zero it and set size. */
+struct hami_clear {
+    size_t size;         /* sizeof(struct hami_clear) */
+    uint32_t flags;      /* HAMI_CLEAR_BOUND_OWNERS */
+    const char *node;    /* 1 to 253 characters */
+    const char *key;     /* lock key; NULL = HAMI_NODELOCK_KEY */
+    const char *token;   /* required: of the pair that was looked at */
+    const char *holder;  /* who does it, written into a revocation: 1 to 253 of [a-z0-9.-]; NULL = by-hand */
+    uint64_t timeout_ms; /* of each of its requests, of which there are six at most; 0 = 5000 */
+};
+#define HAMI_CLEAR_INIT HAMI_SIZED(struct hami_clear)
+
+/*
+ * Releases a lock by hand, guarded: reads the pair, and goes on only if it is the one of the token. An owner
+ * that is not bound is revoked before, as docs/protocol.md, section 6, says; then one compare-and-set of
+ * this very pair removes the lock and leaves the fence's memory. A lock whose owner can't be named goes
+ * without asking: whoever calls has judged it.
+ * @transport borrowed; a transport without inspect or revoke: a plain compare-and-set
+ * @clear     borrowed
+ * Returns   0 - the lock of that pair stands no more; or:
+ *           INVAL, ABI, NOMEM
+ *           LOST - another pair stands there, or none: nothing was written. The text says which, with its
+ *           token
+ *           HELD - the owner is bound to this node and waits for Allocate, and the flag was not given: the
+ *           lock stands
+ *           NODE, ACCESS, TRANSPORT, PROTO - as the store answered; the lock stands
+ *           IN_DOUBT - a write was sent and not answered, and the lock still stood afterwards: look again
+ * Blocks    until it is done: at most six requests, each by its timeout
+ * Threads   MT-Safe; not from a transport's own thread
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_transport_clear(struct hami_transport *transport, const struct hami_clear *clear,
+                                     struct hami_error *reterr);
+
 #ifdef __cplusplus
 }
 #endif
