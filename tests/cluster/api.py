@@ -8,6 +8,7 @@ import ssl
 import threading
 
 JSON_PATCH = "application/json-patch+json"
+YAML = "application/yaml"
 MERGE_PATCH = "application/merge-patch+json"
 TIMEOUT = 30
 
@@ -46,11 +47,12 @@ class Client:
         self._local = threading.local()
 
     def request(self, method, path, body=None, kind="application/json"):
+        """A body that is text already goes out as it is."""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json",
                    "User-Agent": self.agent}
         data = None
         if body is not None:
-            data = json.dumps(body)
+            data = body if isinstance(body, str) else json.dumps(body)
             headers["Content-Type"] = kind
         connection = getattr(self._local, "connection", None)
         if connection is None:
