@@ -408,6 +408,11 @@ static void write_head(struct hamid_http_exchange *exchange, int status,
     if (status == 405 && exchange->route != NULL) {
         (void)evbuffer_add_printf(output, "Allow: %s\r\n", exchange->route->method);
     }
+    if (exchange->header_lines != NULL) {
+        (void)evbuffer_add(output, exchange->header_lines,
+                           strlen(exchange->header_lines));
+        exchange->header_lines = NULL;
+    }
     (void)evbuffer_add_printf(output, "%s\r\n",
                               exchange->close_after ? "Connection: close\r\n" : "");
 }

@@ -69,6 +69,11 @@ bool hamid_http_peer(const struct hamid_http_exchange *exchange,
     return exchange->has_peer;
 }
 
+void hamid_http_set_headers(struct hamid_http_exchange *exchange, const char *lines)
+{
+    exchange->header_lines = lines;
+}
+
 void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
                         void *data)
 {

@@ -52,6 +52,7 @@ struct hamid_http_exchange {
     struct hamid_http_chunks chunks;
     struct evbuffer *body;
     size_t body_counted; /* bytes of body that the server's bodies_bytes has */
+    const char *header_lines; /* NULL = none */
     void (*gone)(void *data);
     void *gone_data;
 };

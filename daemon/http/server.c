@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,19 @@ static bool is_path_of(const struct hamid_http_route *route, const char *path)
     return strcmp(path, route->path) == 0;
 }
 
+static bool is_ip_address(const char *host, size_t length)
+{
+    char text[INET6_ADDRSTRLEN];
+    unsigned char address[sizeof(struct in6_addr)];
+    if (length >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, host, length);
+    text[length] = '\0';
+    return inet_pton(AF_INET, text, address) == 1 ||
+           inet_pton(AF_INET6, text, address) == 1;
+}
+
 /* A Host header without its port: "localhost:80", "[::1]:80". */
 static bool is_host_listed(const struct hamid_http_config *config, const char *host)
 {
@@ -43,6 +57,9 @@ static bool is_host_listed(const struct hamid_http_config *config, const char *h
     if (length >= 2 && host[0] == '[' && host[length - 1] == ']') {
         host++;
         length -= 2;
+    }
+    if (config->takes_addresses && is_ip_address(host, length)) {
+        return true;
     }
     for (size_t i = 0; i < config->host_count; i++) {
         if (strlen(config->hosts[i]) == length &&

@@ -48,6 +48,8 @@ struct hamid_http_config {
     const char *const *hosts; /* names (without port) that a Host header may have;
                                  borrowed; NULL = any */
     size_t host_count;
+    bool takes_addresses; /* a Host that is an IP address is right as well: a page of
+                             another site can bend names to this listener, not those */
     /* NULL = plain text. Else answers a request that was refused before its handler was
      * called: 400, 404, 405, 408, 411, 413, 415, 417, 421, 431, 501, 505.
      * hamid_http_path() is NULL where it is not known. Must answer inside. */
@@ -137,6 +139,12 @@ bool hamid_http_peer(const struct hamid_http_exchange *exchange,
 /* See above; replaces the one given before. NULL = nobody is told. */
 void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),
                         void *data);
+
+/*
+ * Further headers of the answer, given before it.
+ * @lines    borrowed until the answer is made; each line ends with CR LF
+ */
+void hamid_http_set_headers(struct hamid_http_exchange *exchange, const char *lines);
 
 /* Answers; consumes the exchange. @content_type NULL = none (204) */
 void hamid_http_answer(struct hamid_http_exchange *exchange, int status,

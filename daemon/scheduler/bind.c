@@ -189,8 +189,8 @@ size_t binder_in_flight(const struct binder *binder)
 void binder_owner_lost(void *data, hami_lease *lease, const struct hami_error *error)
 {
     struct hami_lease_view view = HAMI_LEASE_VIEW_INIT;
-    (void)data;
     if (hami_lease_facts(lease, &view) == 0) {
+        history_add_owner(data, HAPPENING_LOST, &view.owner, view.node, error->text);
         hamid_log_warning(
             "A lock that this process held vanished from its node; look who else writes "
             "node annotations",

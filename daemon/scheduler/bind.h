@@ -15,6 +15,7 @@
 #ifndef HAMID_SCHEDULER_BIND_H
 #define HAMID_SCHEDULER_BIND_H
 
+#include "history.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -27,6 +28,7 @@ struct binder_config {
     hami_kubernetes *client;
     struct hamid_mailbox *mailbox;
     struct metrics *metrics;
+    struct history *history; /* NULL = none */
     uint64_t patience_ms;
     uint64_t lock_expire_ms; /* for texts */
     const char *const
@@ -67,7 +69,7 @@ void binder_drain(struct binder *binder);
 /* Binds that are not over. */
 size_t binder_in_flight(const struct binder *binder);
 
-/* config.owner_lost of the manager. */
-void binder_owner_lost(void *binder, hami_lease *lease, const struct hami_error *error);
+/* config.owner_lost of the manager; its data is the history, or NULL. */
+void binder_owner_lost(void *history, hami_lease *lease, const struct hami_error *error);
 
 #endif

@@ -94,6 +94,9 @@ void bind_finish(struct bind *bind, enum bind_outcome outcome, const char *error
         bind_table_remember(&binder->table, bind->request.uid, hami_kubernetes_now());
     }
     log_end(bind, outcome, error);
+    history_add(binder->config.history,
+                outcome == BIND_bound ? HAPPENING_BOUND : HAPPENING_REFUSED,
+                &bind->request, bind->arrival_ns, error);
     bind_answer_all(bind, outcome, error);
     if (successor != NULL) {
         go_on_with(successor, bind, outcome);

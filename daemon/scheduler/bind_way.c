@@ -146,6 +146,8 @@ static void acquired(void *data, int code, hami_lease *lease,
     histogram_observe(&binder->config.metrics->lock_wait,
                       hami_kubernetes_now() - bind->queued_ns);
     if (code == 0 && !bind->abandoned) {
+        history_add(binder->config.history, HAPPENING_GRANTED, &bind->request,
+                    bind->queued_ns, NULL);
         post_binding(bind);
         return;
     }

@@ -50,18 +50,24 @@ static int listen_on(struct service *service, struct hamid_http_server **server,
     return 0;
 }
 
+static void add_own_host(struct service *service, const char *listen, char own_host[256])
+{
+    char port[8];
+    if (listen != NULL &&
+        hamid_http_address_split(listen, own_host, 256, port, sizeof(port)) == 0) {
+        add_host(service, own_host);
+    }
+}
+
 static void add_hosts(struct service *service, const char *listen)
 {
-    static char own_host[256];
-    char port[8];
+    static char own_hosts[2][256];
     const struct scheduler_options *options = &service->options;
     add_host(service, "localhost");
     add_host(service, "127.0.0.1");
     add_host(service, "::1");
-    if (hamid_http_address_split(listen, own_host, sizeof(own_host), port,
-                                 sizeof(port)) == 0) {
-        add_host(service, own_host);
-    }
+    add_own_host(service, listen, own_hosts[0]);
+    add_own_host(service, options->metrics_listen, own_hosts[1]);
     for (size_t i = 0; i < options->hosts.count; i++) {
         add_host(service, options->hosts.values[i]);
     }

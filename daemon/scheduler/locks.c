@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include <hami/transport.h>
-#include <jansson.h>
 
 struct view {
     json_t *nodes;
@@ -42,7 +41,7 @@ static double seconds_between(uint64_t from, uint64_t to)
     return from != 0 && to > from ? (double)(to - from) / 1e9 : 0;
 }
 
-static json_t *format_slot(const struct view *view, const struct hami_slot_view *slot)
+json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns)
 {
     char fence[24];
     char token[HAMI_PAIR_TOKEN_BYTES];
@@ -54,22 +53,21 @@ static json_t *format_slot(const struct view *view, const struct hami_slot_view 
         slot->key, "state", state_name(slot->state), "value", slot->value, "namespace",
         slot->owner.namespace_name, "pod", slot->owner.name, "uid", slot->owner.uid,
         "holder", slot->holder, "fence", fence, "token", is_locked ? token : NULL,
-        "ageSeconds", seconds_between(slot->since_ns, view->now_ns), "alarm",
-        (int)slot->alarm, "reason", slot->reason);
+        "ageSeconds", seconds_between(slot->since_ns, now_ns), "alarm", (int)slot->alarm,
+        "reason", slot->reason);
 }
 
-static json_t *format_waiter(const struct view *view,
-                             const struct hami_waiter_view *waiter)
+json_t *locks_format_waiter(const struct hami_waiter_view *waiter, uint64_t now_ns)
 {
     return json_pack("{s:s*, s:s*, s:s*, s:i, s:i, s:f, s:f}", "namespace",
                      waiter->owner.namespace_name, "pod", waiter->owner.name, "uid",
                      waiter->owner.uid, "position", (int)waiter->position, "priority",
                      (int)waiter->priority, "waitedSeconds",
-                     seconds_between(waiter->since_ns, view->now_ns), "leftSeconds",
-                     seconds_between(view->now_ns, waiter->deadline_ns));
+                     seconds_between(waiter->since_ns, now_ns), "leftSeconds",
+                     seconds_between(now_ns, waiter->deadline_ns));
 }
 
-static bool is_idle(const struct hami_node_view *node)
+bool locks_is_idle(const struct hami_node_view *node)
 {
     for (size_t i = 0; i < node->slot_count; i++) {
         const char *value = node->slots[i].value;
@@ -84,16 +82,18 @@ static bool is_idle(const struct hami_node_view *node)
 static int add_node(void *data, const struct hami_node_view *node)
 {
     struct view *view = data;
-    if (view->all && is_idle(node)) {
+    if (view->all && locks_is_idle(node)) {
         return 0;
     }
     json_t *slots = json_array();
     json_t *waiters = json_array();
     for (size_t i = 0; i < node->slot_count; i++) {
-        (void)json_array_append_new(slots, format_slot(view, &node->slots[i]));
+        (void)json_array_append_new(slots,
+                                    locks_format_slot(&node->slots[i], view->now_ns));
     }
     for (size_t i = 0; i < node->waiter_count; i++) {
-        (void)json_array_append_new(waiters, format_waiter(view, &node->waiters[i]));
+        (void)json_array_append_new(waiters,
+                                    locks_format_waiter(&node->waiters[i], view->now_ns));
     }
     (void)json_array_append_new(view->nodes,
                                 json_pack("{s:s, s:o, s:o}", "node", node->node, "slots",

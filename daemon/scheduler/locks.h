@@ -7,6 +7,16 @@
 #define HAMID_SCHEDULER_LOCKS_H
 
 #include <hami/nodelock.h>
+#include <jansson.h>
+
+/* One lock as an object; new. The age is counted until now_ns. */
+json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns);
+
+/* The same of one that waits. */
+json_t *locks_format_waiter(const struct hami_waiter_view *waiter, uint64_t now_ns);
+
+/* Does nobody hold or take any of the node's locks, and nobody wait? */
+bool locks_is_idle(const struct hami_node_view *node);
 
 /*
  * {"holder","nodes":[{"node","slots":[..],"waiters":[..]}]}

@@ -180,6 +180,7 @@ static int start_lock(struct service *service)
     config.wakeup = hamid_mailbox_ring;
     config.wakeup_data = service->mailbox;
     config.owner_lost = binder_owner_lost;
+    config.owner_lost_data = status_history(service->status);
     config.log = hamid_log_library;
     if (hami_nodelock_new(&config, &service->lock, &error) != 0) {
         return service_fail("Could not make the lock manager", error.text);
@@ -189,6 +190,7 @@ static int start_lock(struct service *service)
         .client = service->client,
         .mailbox = service->mailbox,
         .metrics = &service->metrics,
+        .history = status_history(service->status),
         .patience_ms = options->patience_ms,
         .lock_expire_ms = options->lock_expire_ms,
         .scheduler_names = options->scheduler_names.values,
@@ -250,7 +252,9 @@ static int start_loop(struct service *service)
     service->dispatch_timer = evtimer_new(service->base, on_dispatch_timer, service);
     service->drain_timer = evtimer_new(service->base, look_whether_drained, service);
     service->ready_timer = evtimer_new(service->base, look_whether_ready, service);
-    if (service->mailbox == NULL || service->dispatch_timer == NULL ||
+    service->status = status_new(service);
+    if (service->mailbox == NULL || service->status == NULL ||
+        service->dispatch_timer == NULL ||
         service->drain_timer == NULL || service->ready_timer == NULL) {
         return service_fail("Could not start", "out of memory");
     }
@@ -328,6 +332,7 @@ static void stop(struct service *service)
     (void)hamid_mailbox_free(service->mailbox);
     (void)hamid_http_server_free(service->server);
     (void)hamid_http_server_free(service->metrics_server);
+    (void)status_free(service->status);
     (void)upstream_free(service->upstream);
     (void)binder_free(service->binder);
     struct event *events[] = {service->dispatch_timer, service->drain_timer,

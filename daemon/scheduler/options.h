@@ -8,7 +8,7 @@
 
 #include "flags.h"
 
-#define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 4)
+#define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 5)
 
 struct scheduler_options {
     const char *listen;

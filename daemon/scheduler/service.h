@@ -10,6 +10,7 @@
 #include "bind.h"
 #include "options.h"
 #include "pod_events.h"
+#include "status.h"
 #include "upstream.h"
 
 #include <event2/event.h>
@@ -34,6 +35,7 @@ struct service {
     struct upstream *upstream;
     struct hamid_http_server *server;
     struct hamid_http_server *metrics_server; /* NULL = none */
+    struct status *status;
     struct metrics metrics;
     struct event *dispatch_timer;
     struct event *signals[2];

@@ -186,8 +186,17 @@ static const struct hamid_http_route extender_routes[] = {
     {"GET", "/v1/locks", handle_locks, 0, false},
 };
 
-#define VERB_COUNT 4 /* the second listener serves what comes after the verbs */
-#define ROUTE_COUNT (sizeof(extender_routes) / sizeof(extender_routes[0]))
+static const struct hamid_http_route status_routes[] = {
+    {"GET", "/livez", handle_live, 0, false},
+    {"GET", "/healthz", handle_live, 0, false},
+    {"GET", "/readyz", handle_ready, 0, false},
+    {"GET", "/metrics", handle_metrics, 0, false},
+    {"GET", "/v1/locks", handle_locks, 0, false},
+    {"GET", "/api/v1/nodes", status_handle_nodes, 0, false},
+    {"GET", "/api/v1/nodes/*", status_handle_node, 0, false},
+    {"GET", "/api/v1/pods/*", status_handle_pod, 0, false},
+    {"GET", "/api/v1/events", status_handle_events, 0, false},
+};
 
 /* A body that is too large is told in the extender's own form; the rest by its status. */
 static void refuse(struct hamid_http_exchange *exchange, int status, const char *text,
@@ -210,14 +219,17 @@ void service_http_config(struct service *service, bool is_extender,
                          struct hamid_http_config *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->routes = is_extender ? extender_routes : extender_routes + VERB_COUNT;
-    ret->route_count = is_extender ? ROUTE_COUNT : ROUTE_COUNT - VERB_COUNT;
     ret->data = service;
+    ret->hosts = service->hosts;
+    ret->host_count = service->host_count;
     if (is_extender) {
-        ret->hosts = service->hosts;
-        ret->host_count = service->host_count;
+        ret->routes = extender_routes;
+        ret->route_count = sizeof(extender_routes) / sizeof(extender_routes[0]);
         ret->refuse = refuse;
     } else {
+        ret->routes = status_routes;
+        ret->route_count = sizeof(status_routes) / sizeof(status_routes[0]);
+        ret->takes_addresses = true; /* probes and scrapes name a pod's address */
         ret->connections_max = 256;
     }
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The libhaminodelock authors
 # SPDX-License-Identifier: Apache-2.0
-"""As much of OpenAPI as the agent's description uses: which answer is described how, and does it fit?"""
+"""As much of OpenAPI as our descriptions use: which answer is described how, and does it fit?"""
 
 import json
 import re
@@ -8,7 +8,8 @@ import re
 # A keyword that is not known here must not pass for one that holds.
 KEYWORDS = {"$ref", "type", "properties", "required", "items", "enum", "pattern", "minItems", "maxItems",
             "minLength", "maxLength", "description"}
-TYPES = {"object": dict, "array": list, "string": str, "integer": int}
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
+         "boolean": bool}
 
 
 class Description:
@@ -61,7 +62,8 @@ class Description:
         if unknown:
             return [f"{where}: the keywords {unknown} are not known to this test"]
         kind = TYPES.get(schema.get("type"))
-        if kind is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        if kind is not None and (not isinstance(value, kind)
+                                 or isinstance(value, bool) != (kind is bool)):
             return [f"{where}: {value!r} is no {schema['type']}"]
         found = []
         if "enum" in schema and value not in schema["enum"]:

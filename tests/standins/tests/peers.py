@@ -31,12 +31,12 @@ def authority(kubeconfig):
 class Server:
     """kubesim in a folder of its own."""
 
-    def __init__(self):
+    def __init__(self, nodes=NODES):
         self.temporary = tempfile.TemporaryDirectory(prefix="hami-standins-")
         self.folder = pathlib.Path(self.temporary.name)
         self.child = subprocess.Popen(
             [BUILD / "tests/kubesim/kubesim", "--directory", self.folder,
-             "--exit-with-parent", *(word for node in NODES for word in ("--node", node))],
+             "--exit-with-parent", *(word for node in nodes for word in ("--node", node))],
             stdout=subprocess.PIPE)
         # It prints one line when it is ready, and its files are written by then.
         if not select.select([self.child.stdout], [], [], PATIENCE)[0]:
