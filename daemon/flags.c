@@ -1,20 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines and their --help, both made from one table. No output, no exit: the
- * caller decides.
+ * Command lines: which words are flags, and which are their values. No output, no exit:
+ * the caller decides.
  */
 #include "flags.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define HELP_WIDTH 88
-#define HELP_INDENT 8
-
-/* ---- reading -------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------- */
 
 static bool is_alias(const char *aliases, const char *name, size_t length)
 {
@@ -28,7 +23,7 @@ static bool is_alias(const char *aliases, const char *name, size_t length)
     return false;
 }
 
-static const struct hamid_flag *find_flag(const struct hamid_flag *flags,
+const struct hamid_flag *hamid_flags_find(const struct hamid_flag *flags,
                                           const char *name, size_t length)
 {
     for (; flags->name != NULL; flags++) {
@@ -40,235 +35,212 @@ static const struct hamid_flag *find_flag(const struct hamid_flag *flags,
     return NULL;
 }
 
-static enum hamid_flags_result read_duration(const struct hamid_flag *flag,
-                                             const char *text, char *error)
+static size_t least(size_t a, size_t b)
 {
-    uint64_t nanoseconds = 0;
-    char minimum[32];
-    char maximum[32];
-    int status = hamid_duration_parse(text, &nanoseconds);
-    uint64_t milliseconds = nanoseconds / 1000000;
-    if (status == 0 && milliseconds >= flag->minimum &&
-        (flag->maximum == 0 || milliseconds <= flag->maximum)) {
-        *(uint64_t *)flag->value = milliseconds;
-        return HAMID_FLAGS_OK;
-    }
-    hamid_duration_format(flag->minimum, minimum, sizeof(minimum));
-    hamid_duration_format(flag->maximum, maximum, sizeof(maximum));
-    (void)snprintf(
-        error, HAMID_FLAG_ERROR_MAX,
-        "--%s: '%.64s' is no duration such as 30s, 200ms or 1m30s of at least %s%s%s",
-        flag->name, text, minimum, flag->maximum != 0 ? " and at most " : "",
-        flag->maximum != 0 ? maximum : "");
-    return HAMID_FLAGS_WRONG;
+    return a < b ? a : b;
 }
 
-static enum hamid_flags_result read_number(const struct hamid_flag *flag,
-                                           const char *text, char *error)
+/* How many letters are to be put in, taken out or changed; both shorter than
+ * HAMID_FLAG_NAME_MAX. '_' and '-' count as the same. */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    bool is_number = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
-    if (is_number && value >= flag->minimum &&
-        (flag->maximum == 0 || value <= flag->maximum)) {
-        *(uint64_t *)flag->value = value;
-        return HAMID_FLAGS_OK;
+    size_t row[HAMID_FLAG_NAME_MAX + 1];
+    for (size_t j = 0; j <= b_length; j++) {
+        row[j] = j;
     }
-    uint64_t maximum = flag->maximum != 0 ? flag->maximum : UINT64_MAX;
-    (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                   "--%s: '%.64s' is no whole number from %llu to %llu", flag->name, text,
-                   (unsigned long long)flag->minimum, (unsigned long long)maximum);
-    return HAMID_FLAGS_WRONG;
-}
-
-static enum hamid_flags_result read_boolean(const struct hamid_flag *flag,
-                                            const char *text, char *error)
-{
-    if (text == NULL || strcmp(text, "true") == 0) {
-        *(bool *)flag->value = true;
-        return HAMID_FLAGS_OK;
-    }
-    if (strcmp(text, "false") == 0) {
-        *(bool *)flag->value = false;
-        return HAMID_FLAGS_OK;
-    }
-    (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s: '%.64s' is neither true nor false",
-                   flag->name, text);
-    return HAMID_FLAGS_WRONG;
-}
-
-static enum hamid_flags_result append(const struct hamid_flag *flag,
-                                      struct hamid_flag_list *list, const char *text,
-                                      char *error)
-{
-    if (list->count == HAMID_FLAG_LIST_MAX) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s: given more than %d times",
-                       flag->name, HAMID_FLAG_LIST_MAX);
-        return HAMID_FLAGS_WRONG;
-    }
-    list->values[list->count++] = text;
-    return HAMID_FLAGS_OK;
-}
-
-static enum hamid_flags_result read_value(const struct hamid_flag *flag, const char *text,
-                                          char *error)
-{
-    if (flag->ret_given != NULL) {
-        *flag->ret_given = true;
-    }
-    switch (flag->kind) {
-    case HAMID_FLAG_TEXT:
-        *(const char **)flag->value = text;
-        return HAMID_FLAGS_OK;
-    case HAMID_FLAG_LIST:
-        return append(flag, flag->value, text, error);
-    case HAMID_FLAG_DURATION:
-        return read_duration(flag, text, error);
-    case HAMID_FLAG_NUMBER:
-        return read_number(flag, text, error);
-    case HAMID_FLAG_BOOLEAN:
-        return read_boolean(flag, text, error);
-    case HAMID_FLAG_IGNORED:
-        if (flag->value != NULL) {
-            return append(flag, flag->value, flag->name, error);
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            char x = a[i - 1] == '_' ? '-' : a[i - 1];
+            char y = b[j - 1] == '_' ? '-' : b[j - 1];
+            size_t changed = diagonal + (x == y ? 0 : 1);
+            diagonal = row[j];
+            row[j] = least(changed, least(row[j], row[j - 1]) + 1);
         }
-        return HAMID_FLAGS_OK;
     }
-    return HAMID_FLAGS_WRONG;
+    return row[b_length];
 }
+
+/* Compares with one word; keeps it if it is nearer than what was found. */
+static void keep_nearer(const char *name, size_t length, const char *word,
+                        size_t word_length, size_t *nearest, char *ret)
+{
+    if (word_length < 3 || word_length >= HAMID_FLAG_NAME_MAX) {
+        return;
+    }
+    size_t found = distance(name, length, word, word_length);
+    if (found < *nearest) {
+        *nearest = found;
+        memcpy(ret, word, word_length);
+        ret[word_length] = '\0';
+    }
+}
+
+bool hamid_flags_suggest(const struct hamid_flag *flags, const char *name, size_t length,
+                         bool in_file, char *ret)
+{
+    size_t limit = length < 5 ? 1 : length < 8 ? 2 : 3;
+    size_t nearest = limit + 1;
+    if (length >= HAMID_FLAG_NAME_MAX) {
+        return false;
+    }
+    for (; flags->name != NULL; flags++) {
+        bool is_no_use = flags->kind == HAMID_FLAG_IGNORED ||
+                         (flags->traits & HAMID_FLAG_NOT_IN_FILE) != 0;
+        if (in_file && is_no_use) {
+            continue;
+        }
+        keep_nearer(name, length, flags->name, strlen(flags->name), &nearest, ret);
+        const char *alias = flags->aliases;
+        while (alias != NULL && *alias != '\0') {
+            size_t word = strcspn(alias, " ");
+            keep_nearer(name, length, alias, word, &nearest, ret);
+            alias += word + strspn(alias + word, " ");
+        }
+    }
+    return nearest <= limit;
+}
+
+/* ---- words ---------------------------------------------------------------------- */
+
+/* A command line that is being walked through. */
+struct walk {
+    const struct hamid_command *command;
+    int argc;
+    char *const *argv;
+    int at;
+    const struct hamid_flags_reader *reader;
+};
 
 /* A flag's value stands after '=' or is the next word; an ignored one may have none at
  * all. */
-static const char *find_value(const struct hamid_flag *flag, const char *equals, int argc,
-                              char *const *argv, int *at)
+static const char *find_value(struct walk *walk, const struct hamid_flag *flag,
+                              const char *equals)
 {
     if (equals != NULL) {
         return equals + 1;
     }
-    if (flag->kind == HAMID_FLAG_BOOLEAN || *at + 1 >= argc) {
+    if (flag->kind == HAMID_FLAG_BOOLEAN || walk->at + 1 >= walk->argc) {
         return NULL;
     }
-    if (flag->kind == HAMID_FLAG_IGNORED && argv[*at + 1][0] == '-') {
+    if (flag->kind == HAMID_FLAG_IGNORED && walk->argv[walk->at + 1][0] == '-') {
         return NULL;
     }
-    return argv[++*at];
+    return walk->argv[++walk->at];
 }
 
-static enum hamid_flags_result read_flag(const struct hamid_command *command, int argc,
-                                         char *const *argv, int *at, char *error)
+static void tell_unknown(struct walk *walk, const char *word, size_t length)
 {
-    const char *word = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
+    char error[HAMID_FLAG_ERROR_MAX];
+    char near[HAMID_FLAG_NAME_MAX];
+    bool has_near = hamid_flags_suggest(walk->command->flags, word, length, false, near);
+    (void)snprintf(error, sizeof(error),
+                   "--%.*s is not known here%s%s%s; '%s --help' lists the flags",
+                   length < 64 ? (int)length : 64, word,
+                   has_near ? ", did you mean --" : "", has_near ? near : "",
+                   has_near ? "?" : "", walk->command->name);
+    walk->reader->problem(walk->reader->data, error);
+    /* What follows is likely its value, and no mistake of its own. */
+    if (word[length] == '\0' && walk->at + 1 < walk->argc &&
+        walk->argv[walk->at + 1][0] != '-') {
+        walk->at++;
+    }
+}
+
+static void read_flag(struct walk *walk)
+{
+    const char *given = walk->argv[walk->at];
+    const char *word = given + (given[1] == '-' ? 2 : 1);
     const char *equals = strchr(word, '=');
     size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    const struct hamid_flag *flag = find_flag(command->flags, word, length);
+    const struct hamid_flag *flag = hamid_flags_find(walk->command->flags, word, length);
     if (flag == NULL) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--%.*s is not known here; '%s --help' lists the flags",
-                       length < 64 ? (int)length : 64, word, command->name);
-        return HAMID_FLAGS_WRONG;
+        tell_unknown(walk, word, length);
+        return;
     }
-    const char *value = find_value(flag, equals, argc, argv, at);
+    const char *value = find_value(walk, flag, equals);
     if (value == NULL && flag->kind != HAMID_FLAG_BOOLEAN &&
         flag->kind != HAMID_FLAG_IGNORED) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "--%s needs a value: %s", flag->name,
+        char error[HAMID_FLAG_ERROR_MAX];
+        (void)snprintf(error, sizeof(error), "--%s needs a value: %s", flag->name,
                        flag->argument != NULL ? flag->argument : "a text");
-        return HAMID_FLAGS_WRONG;
+        walk->reader->problem(walk->reader->data, error);
+        return;
     }
-    return read_value(flag, value, error);
+    walk->reader->value(walk->reader->data, flag, value);
 }
 
-/* ---- help ----------------------------------------------------------------------- */
+/* ---- the first mistake ends it -------------------------------------------------- */
 
-static void write_wrapped(FILE *out, const char *text, int indent)
+struct first {
+    struct hamid_flag_list *arguments;
+    char *error;
+    bool is_wrong;
+};
+
+static void keep_problem(void *data, const char *text)
 {
-    int column = 0;
-    while (*text != '\0') {
-        int word = (int)strcspn(text, " ");
-        if (column != 0 && column + 1 + word > HELP_WIDTH) {
-            (void)fputc('\n', out);
-            column = 0;
-        }
-        column += fprintf(out, "%*s%.*s", column == 0 ? indent : 1, "", word, text);
-        text += word;
-        text += strspn(text, " ");
+    struct first *first = data;
+    if (!first->is_wrong) {
+        (void)snprintf(first->error, HAMID_FLAG_ERROR_MAX, "%s", text);
     }
-    (void)fputc('\n', out);
+    first->is_wrong = true;
 }
 
-static void write_flag(FILE *out, const struct hamid_flag *flag)
+static void keep_value(void *data, const struct hamid_flag *flag, const char *text)
 {
-    const char *dashes = strlen(flag->name) == 1 ? "-" : "--";
-    (void)fprintf(out, "  %s%s", dashes, flag->name);
-    if (flag->argument != NULL) {
-        (void)fprintf(out, "%s%s", strlen(flag->name) == 1 ? "=" : " ", flag->argument);
+    char why[HAMID_FLAG_ERROR_MAX] = "";
+    char error[HAMID_FLAG_ERROR_MAX];
+    if (!hamid_flag_set(flag, text, why)) {
+        (void)snprintf(error, sizeof(error), "--%.64s: %.400s", flag->name, why);
+        keep_problem(data, error);
     }
-    if (flag->kind == HAMID_FLAG_LIST) {
-        (void)fputs("  (may be repeated)", out);
+}
+
+static void keep_argument(void *data, const char *word)
+{
+    struct first *first = data;
+    char error[HAMID_FLAG_ERROR_MAX];
+    if (first->arguments != NULL && first->arguments->count < HAMID_FLAG_LIST_MAX) {
+        first->arguments->values[first->arguments->count++] = word;
+        return;
     }
-    for (const char *alias = flag->aliases; alias != NULL && *alias != '\0';) {
-        int word = (int)strcspn(alias, " ");
-        (void)fprintf(out, ", %s%.*s", word == 1 ? "-" : "--", word, alias);
-        alias += word;
-        alias += strspn(alias, " ");
-    }
-    (void)fputc('\n', out);
-    write_wrapped(out, flag->help, HELP_INDENT);
+    (void)snprintf(error, sizeof(error), "'%.64s' is one word too many", word);
+    keep_problem(data, error);
 }
 
 /* ---- public --------------------------------------------------------------------- */
+
+bool hamid_flags_walk(const struct hamid_command *command, int argc, char *const *argv,
+                      const struct hamid_flags_reader *reader)
+{
+    struct walk walk = {command, argc, argv, 0, reader};
+    bool only_arguments = false;
+    for (; walk.at < argc; walk.at++) {
+        const char *word = argv[walk.at];
+        if (!only_arguments && strcmp(word, "--") == 0) {
+            only_arguments = true;
+        } else if (!only_arguments && word[0] == '-' && word[1] != '\0') {
+            if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+                return false;
+            }
+            read_flag(&walk);
+        } else {
+            reader->argument(reader->data, word);
+        }
+    }
+    return true;
+}
 
 enum hamid_flags_result hamid_flags_parse(const struct hamid_command *command, int argc,
                                           char *const *argv,
                                           struct hamid_flag_list *arguments, char *error)
 {
-    bool only_arguments = false;
-    for (int i = 0; i < argc; i++) {
-        enum hamid_flags_result result = HAMID_FLAGS_OK;
-        if (!only_arguments && strcmp(argv[i], "--") == 0) {
-            only_arguments = true;
-        } else if (!only_arguments && argv[i][0] == '-' && argv[i][1] != '\0') {
-            if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-                return HAMID_FLAGS_HELP;
-            }
-            result = read_flag(command, argc, argv, &i, error);
-        } else if (arguments == NULL || arguments->count == HAMID_FLAG_LIST_MAX) {
-            (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "'%.64s' is one word too many",
-                           argv[i]);
-            result = HAMID_FLAGS_WRONG;
-        } else {
-            arguments->values[arguments->count++] = argv[i];
-        }
-        if (result != HAMID_FLAGS_OK) {
-            return result;
-        }
+    struct first first = {arguments, error, false};
+    struct hamid_flags_reader reader = {&first, keep_value, keep_argument, keep_problem};
+    if (!hamid_flags_walk(command, argc, argv, &reader)) {
+        return HAMID_FLAGS_HELP;
     }
-    return HAMID_FLAGS_OK;
-}
-
-char *hamid_flags_help(const struct hamid_command *command)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    (void)fprintf(out, "usage: %s %s\n\n", command->name, command->usage);
-    write_wrapped(out, command->summary, 0);
-    (void)fputs("\nFlags (durations are written as 30s, 200ms or 1m30s):\n", out);
-    for (const struct hamid_flag *flag = command->flags; flag->name != NULL; flag++) {
-        if (flag->kind != HAMID_FLAG_IGNORED) {
-            write_flag(out, flag);
-        }
-    }
-    (void)fputs("  --help\n        Shows this text.\n", out);
-    if (command->closing != NULL) {
-        (void)fprintf(out, "\n%s\n", command->closing);
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return first.is_wrong ? HAMID_FLAGS_WRONG : HAMID_FLAGS_OK;
 }

@@ -17,6 +17,7 @@
 
 #define HAMID_FLAG_LIST_MAX 64
 #define HAMID_FLAG_ERROR_MAX 512
+#define HAMID_FLAG_NAME_MAX 64
 
 /* Values of a repeatable flag, in the order given; texts borrowed from argv. */
 struct hamid_flag_list {
@@ -30,8 +31,9 @@ enum hamid_flag_kind {
     HAMID_FLAG_DURATION, /* value: uint64_t *, milliseconds; minimum to maximum */
     HAMID_FLAG_NUMBER,   /* value: uint64_t *; minimum to maximum */
     HAMID_FLAG_BOOLEAN,  /* value: bool * */
-    HAMID_FLAG_IGNORED   /* value: struct hamid_flag_list *, or NULL; takes a value, names
+    HAMID_FLAG_IGNORED,  /* value: struct hamid_flag_list *, or NULL; takes a value, names
                             kept there */
+    HAMID_FLAG_PAIRS     /* as LIST, of NAME=VALUE; in a file it may be a mapping */
 };
 
 struct hamid_flag {
@@ -43,8 +45,16 @@ struct hamid_flag {
     const char *help;     /* one sentence or more; wrapped by --help */
     uint64_t minimum;     /* DURATION (ms) and NUMBER */
     uint64_t maximum;     /* 0 = no upper limit */
-    bool *ret_given;      /* NULL, or set to true when the flag is given */
+    bool *ret_given;      /* NULL, or set to true when anything but the default says it */
+    const char *choices;  /* TEXT: all that it may be, parted by '|'; NULL = anything */
+    const char
+        *environment; /* a variable that is looked at before the default; or NULL */
+    unsigned traits;  /* HAMID_FLAG_RELOADABLE and so on */
 };
+
+#define HAMID_FLAG_RELOADABLE 0x1u  /* SIGHUP takes a new value into use */
+#define HAMID_FLAG_NOT_IN_FILE 0x2u /* has a meaning on the command line alone */
+#define HAMID_FLAG_SECRET 0x4u      /* its value is never printed */
 
 /* A command: what --help says before and after the table, and the table. */
 struct hamid_command {
@@ -67,6 +77,35 @@ enum hamid_flags_result { HAMID_FLAGS_OK = 0, HAMID_FLAGS_HELP, HAMID_FLAGS_WRON
 enum hamid_flags_result hamid_flags_parse(const struct hamid_command *command, int argc,
                                           char *const *argv,
                                           struct hamid_flag_list *arguments, char *error);
+
+/* Who is told what a command line says. Texts are borrowed from argv, or for the call. */
+struct hamid_flags_reader {
+    void *data;
+    /* @text may be NULL: a boolean without a value, an ignored flag */
+    void (*value)(void *data, const struct hamid_flag *flag, const char *text);
+    void (*argument)(void *data, const char *word);
+    void (*problem)(void *data, const char *text);
+};
+
+/* Walks through a whole command line, whatever is wrong in it. False for --help. */
+bool hamid_flags_walk(const struct hamid_command *command, int argc, char *const *argv,
+                      const struct hamid_flags_reader *reader);
+
+/* By name or alias, of `length` bytes; NULL if there is none. */
+const struct hamid_flag *hamid_flags_find(const struct hamid_flag *flags,
+                                          const char *name, size_t length);
+
+/* The name or alias that was likely meant, into HAMID_FLAG_NAME_MAX bytes; false if none
+ * is near. @in_file leaves out what can't stand in a file */
+bool hamid_flags_suggest(const struct hamid_flag *flags, const char *name, size_t length,
+                         bool in_file, char *ret);
+
+/*
+ * Gives a flag a value from its text (NULL: true, or nothing).
+ * @error    HAMID_FLAG_ERROR_MAX bytes; what is wrong with the text, without the name
+ * Returns   false if it is wrong
+ */
+bool hamid_flag_set(const struct hamid_flag *flag, const char *text, char *error);
 
 /* The --help text; to be freed, NULL without memory. */
 char *hamid_flags_help(const struct hamid_command *command);

@@ -373,15 +373,14 @@ int hamid_node_main(int argc, char **argv)
         (void)fprintf(stderr, "hamid node: %s\n", error);
         return 1;
     }
-    switch (node_options_read(argc, argv, &node->options)) {
-    case HAMID_FLAGS_HELP:
+    static struct hamid_problems problems;
+    enum hamid_flags_result result =
+        node_options_read(&node->options, argc, argv, &problems);
+    int shown = hamid_config_show(&node->options.config, result, &problems);
+    if (shown >= 0) {
+        node_options_done(&node->options);
         free(node);
-        return 0;
-    case HAMID_FLAGS_WRONG:
-        free(node);
-        return 2;
-    case HAMID_FLAGS_OK:
-        break;
+        return shown;
     }
     hamid_log_setup((unsigned)node->options.verbosity, node->options.log_json);
     if (start(node, error, sizeof(error))) {
@@ -394,6 +393,7 @@ int hamid_node_main(int argc, char **argv)
     if (status == 0) {
         hamid_log_info(0, "Stopped", NULL);
     }
+    node_options_done(&node->options);
     free(node);
     return status;
 }

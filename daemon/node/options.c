@@ -1,25 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command line of `hamid node` says. Writes to standard output and error only
- * for --help and for a wrong command line.
+ * The options of `hamid node`: their table, their defaults, and what must fit together.
  */
 #include "options.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "log.h"
-
-#define FLAGS_MAX 24
 
 /* As daemon/kubelet has it, which is not there in every build. */
 #define HAMID_NODE_POD_RESOURCES "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 #define HAMID_NODE_KUBELET_PLUGINS "/var/lib/kubelet/device-plugins"
-
-static const char default_pod_resources[] = HAMID_NODE_POD_RESOURCES;
 
 static const char summary[] = "The node's side of HAMi's lock. Device plugins ask it, "
                               "over a unix socket, for which pod the "
@@ -39,14 +31,13 @@ static const char closing[] =
     "Its service account needs: pods list, get, patch; nodes get, patch; events "
     "create.\n";
 
-/* Node, API server and lock. Each of these answers how many it filled. */
-static size_t fill_own(struct node_options *o, struct hamid_flag_list *vendors,
-                       struct hamid_flag *ret)
+/* Node, API server and lock. */
+static void add_own(struct hamid_config *table, struct node_options *o)
 {
-    const struct hamid_flag flags[] = {
+    const struct hamid_flag rows[] = {
         {"node", NULL, HAMID_FLAG_TEXT, &o->node, "NAME",
          "The Node object that this agent serves. Default: the variable NODE_NAME.", 0, 0,
-         NULL},
+         NULL, NULL, "NODE_NAME"},
         {"socket", NULL, HAMID_FLAG_TEXT, &o->socket, "PATH",
          "The unix socket for device plugins; made with mode 0600, for this user and "
          "root. Default "
@@ -81,22 +72,21 @@ static size_t fill_own(struct node_options *o, struct hamid_flag_list *vendors,
          "The lock's annotation key; the same as on the scheduler's side. "
          "Default " HAMI_NODELOCK_KEY ".",
          0, 0, NULL},
-        {"vendor", NULL, HAMID_FLAG_LIST, vendors, "RESOURCE=ANNOTATION",
+        {"vendor", NULL, HAMID_FLAG_PAIRS, &o->vendor_list, "RESOURCE=ANNOTATION",
          "Which pod annotation holds the devices of a resource; may be given more than "
          "once. Default "
          "nvidia.com/gpu=hami.io/vgpu-devices-to-allocate.",
          0, 0, NULL},
     };
 
-    memcpy(ret, flags, sizeof(flags));
-    return sizeof(flags) / sizeof(flags[0]);
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 #ifdef HAMID_WITH_KUBELET
 /* What has to do with the kubelet. */
-static size_t fill_kubelet(struct node_options *o, struct hamid_flag *ret)
+static void add_kubelet(struct hamid_config *table, struct node_options *o)
 {
-    const struct hamid_flag flags[] = {
+    const struct hamid_flag rows[] = {
         {"pod-resources", NULL, HAMID_FLAG_TEXT, &o->pod_resources, "PATH",
          "The kubelet's PodResources socket, by which each Allocate is checked. Where "
          "this "
@@ -105,7 +95,7 @@ static size_t fill_kubelet(struct node_options *o, struct hamid_flag *ret)
          "off. "
          "Default " HAMID_NODE_POD_RESOURCES
          ", and to go on without where it is not there.",
-         0, 0, NULL},
+         0, 0, &o->is_pod_resources_given},
 #ifdef HAMID_WITH_GATEWAY
         {"gateway", NULL, HAMID_FLAG_TEXT, &o->gateway, "FOLDER",
          "Stand between the kubelet and device plugins that know nothing of this agent: "
@@ -129,125 +119,110 @@ static size_t fill_kubelet(struct node_options *o, struct hamid_flag *ret)
 #endif
     };
 
-    memcpy(ret, flags, sizeof(flags));
-    return sizeof(flags) / sizeof(flags[0]);
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 #endif
 
 /* What is logged. */
-static size_t fill_log(struct node_options *o, const char **log_format,
-                       struct hamid_flag *ret)
+static void add_log(struct hamid_config *table, struct node_options *o)
 {
-    const struct hamid_flag flags[] = {
+    const struct hamid_flag rows[] = {
         {"v", "log-level", HAMID_FLAG_NUMBER, &o->verbosity, "N",
          "How much is logged: 0 little, 2 each allocation (default), 4 debug, 5 trace.",
-         0, 10, NULL},
-        {"logging-format", NULL, HAMID_FLAG_TEXT, log_format, "text|json",
-         "How log lines look. Default text.", 0, 0, NULL},
+         0, 10, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
+        {"logging-format", NULL, HAMID_FLAG_TEXT, &o->log_format, "text|json",
+         "How log lines look. Default text.", 0, 0, NULL, "text|json"},
     };
 
-    memcpy(ret, flags, sizeof(flags));
-    return sizeof(flags) / sizeof(flags[0]);
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void fill_flags(struct node_options *o, struct hamid_flag_list *vendors,
-                       const char **log_format, struct hamid_flag *ret)
+/* ---- what must fit together ----------------------------------------------------- */
+
+/* "a=b" into the vendor's texts. False where it is too long or its resource was there. */
+static bool read_vendor(struct node_options *options, size_t number)
 {
-    size_t count = fill_own(o, vendors, ret);
+    char *text = options->vendor_texts[number];
+    const char *given = options->vendor_list.values[number];
+    size_t name_length = strcspn(given, "=");
 
-#ifdef HAMID_WITH_KUBELET
-    count += fill_kubelet(o, ret + count);
-#endif
-    count += fill_log(o, log_format, ret + count);
-    memset(&ret[count], 0, sizeof(ret[count])); /* the end of the table */
-}
-
-static bool read_vendors(struct node_options *options,
-                         const struct hamid_flag_list *vendors, char *error)
-{
-    for (size_t i = 0; i < vendors->count; i++) {
-        char *text = options->vendor_texts[i];
-        const char *given = vendors->values[i];
-        const char *equals = strchr(given, '=');
-
-        if (i >= HAMID_NODE_VENDORS_MAX || equals == NULL || equals == given ||
-            equals[1] == '\0' || strlen(given) >= sizeof(options->vendor_texts[i])) {
-            (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                           "--vendor: '%.128s' is no RESOURCE=ANNOTATION such as "
-                           "nvidia.com/gpu=hami.io/vgpu-devices-to-allocate",
-                           given);
+    if (strlen(given) >= sizeof(options->vendor_texts[number])) {
+        return false;
+    }
+    memcpy(text, given, strlen(given) + 1);
+    text[name_length] = '\0';
+    options->vendors[number].resource = text;
+    options->vendors[number].to_allocate_key = text + name_length + 1;
+    for (size_t i = 0; i < number; i++) {
+        if (strcmp(options->vendors[i].resource, text) == 0) {
             return false;
         }
-        memcpy(text, given, strlen(given) + 1);
-        text[equals - given] = '\0';
-        options->vendors[i].resource = text;
-        options->vendors[i].to_allocate_key = text + (equals - given) + 1;
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(options->vendors[j].resource, text) == 0) {
-                (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                               "--vendor: %.128s is given twice", text);
-                return false;
-            }
-        }
     }
-    options->vendor_count = vendors->count;
     return true;
 }
 
-static bool check(struct node_options *options, const struct hamid_flag_list *vendors,
-                  const char *log_format, char *error)
+static void read_vendors(struct node_options *options, struct hamid_problems *problems)
 {
-    if (options->node == NULL || *options->node == '\0') {
-        (void)snprintf(
-            error, HAMID_FLAG_ERROR_MAX,
-            "--node: say which Node object this agent serves, here or in NODE_NAME");
-        return false;
+    const struct hamid_flag_list *list = &options->vendor_list;
+    char place[512];
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (!read_vendor(options, i)) {
+            (void)hamid_config_place(&options->config, list, place, sizeof(place));
+            hamid_problems_add(problems, "%s: '%.128s' is too long, or given twice",
+                               place, list->values[i]);
+            return;
+        }
     }
-    if (!hamid_log_format_parse(log_format, &options->log_json)) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--logging-format: '%.64s' is neither text nor json", log_format);
-        return false;
-    }
-    /* The default's own text tells whether the flag was given. */
-    options->needs_pod_resources = options->pod_resources != default_pod_resources &&
-                                   *options->pod_resources != '\0';
-    return read_vendors(options, vendors, error);
+    options->vendor_count = list->count;
 }
 
-enum hamid_flags_result node_options_read(int argc, char *const *argv,
-                                          struct node_options *ret)
+static void set_defaults(struct node_options *options)
 {
-    struct hamid_flag flags[FLAGS_MAX];
-    struct hamid_flag_list vendors = {0};
-    struct hamid_command command = {"hamid node", "[flags]", summary, closing, flags};
-    const char *log_format = "text";
-    char error[HAMID_FLAG_ERROR_MAX] = "";
-    enum hamid_flags_result result;
+    memset(options, 0, sizeof(*options));
+    options->socket = "/run/hamid/agent.sock";
+    options->key = HAMI_NODELOCK_KEY;
+    options->pod_resources = HAMID_NODE_POD_RESOURCES;
+    options->kubelet_plugins = HAMID_NODE_KUBELET_PLUGINS;
+    options->vendor_timeout_ms = 10000;
+    options->allocate_timeout_ms = 2000;
+    options->allocation_lifetime_ms = 60000;
+    options->verbosity = 2;
+    options->log_format = "text";
+}
 
-    memset(ret, 0, sizeof(*ret));
-    ret->node = getenv("NODE_NAME");
-    ret->socket = "/run/hamid/agent.sock";
-    ret->key = HAMI_NODELOCK_KEY;
-    ret->pod_resources = default_pod_resources;
-    ret->kubelet_plugins = HAMID_NODE_KUBELET_PLUGINS;
-    ret->vendor_timeout_ms = 10000;
-    ret->allocate_timeout_ms = 2000;
-    ret->allocation_lifetime_ms = 60000;
-    ret->verbosity = 2;
-    fill_flags(ret, &vendors, &log_format, flags);
-    result = hamid_flags_parse(&command, argc, argv, NULL, error);
-    if (result == HAMID_FLAGS_HELP) {
-        char *help = hamid_flags_help(&command);
+/* ---- public --------------------------------------------------------------------- */
 
-        (void)fputs(help != NULL ? help : "out of memory\n", stdout);
-        free(help);
-    } else if (result == HAMID_FLAGS_OK && !check(ret, &vendors, log_format, error)) {
-        result = HAMID_FLAGS_WRONG;
+enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
+                                          char *const *argv,
+                                          struct hamid_problems *problems)
+{
+    const struct hamid_command command = {"hamid node", "[flags]", summary, closing,
+                                          NULL};
+
+    set_defaults(ret);
+    hamid_config_begin(&ret->config, &command);
+    add_own(&ret->config, ret);
+#ifdef HAMID_WITH_KUBELET
+    add_kubelet(&ret->config, ret);
+#endif
+    add_log(&ret->config, ret);
+    if (hamid_config_read(&ret->config, argc, argv, problems) == HAMID_FLAGS_HELP) {
+        return HAMID_FLAGS_HELP;
     }
-    if (result == HAMID_FLAGS_WRONG) {
-        (void)fprintf(stderr, "hamid node: %s\n'hamid node --help' lists the flags.\n",
-                      error);
+    if (ret->node == NULL || *ret->node == '\0') {
+        hamid_problems_add(
+            problems,
+            "--node: say which Node object this agent serves, here or in NODE_NAME");
     }
-    return result;
+    ret->log_json = strcmp(ret->log_format, "json") == 0;
+    ret->needs_pod_resources = ret->is_pod_resources_given && *ret->pod_resources != '\0';
+    read_vendors(ret, problems);
+    return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;
+}
+
+void node_options_done(struct node_options *options)
+{
+    hamid_config_done(&options->config);
 }

@@ -284,9 +284,9 @@ static void log_start(const struct service *service)
     char patience[32];
     hamid_duration_format(options->lock_expire_ms, expire, sizeof(expire));
     hamid_duration_format(options->patience_ms, patience, sizeof(patience));
-    if (options->expire_warning[0] != '\0') {
+    if (options->config.warning[0] != '\0') {
         hamid_log_warning("Did not follow the environment", "err",
-                          options->expire_warning, NULL);
+                          options->config.warning, NULL);
     }
     if (options->ignored.count > 0) {
         char names[1024];
@@ -351,18 +351,13 @@ static void stop(struct service *service)
 int hamid_scheduler_main(int argc, char **argv)
 {
     static struct service service;
-    char error[HAMID_FLAG_ERROR_MAX];
-    enum hamid_flags_result result = scheduler_options_read(
-        &service.options, argc, argv, getenv("HAMI_NODELOCK_EXPIRE"), error);
-    if (result == HAMID_FLAGS_HELP) {
-        char *help = scheduler_options_help();
-        (void)fputs(help != NULL ? help : "out of memory\n", stdout);
-        free(help);
-        return 0;
-    }
-    if (result == HAMID_FLAGS_WRONG) {
-        (void)fprintf(stderr, "hamid scheduler: %s\n", error);
-        return 2;
+    static struct hamid_problems problems;
+    enum hamid_flags_result result =
+        scheduler_options_read(&service.options, argc, argv, &problems);
+    int shown = hamid_config_show(&service.options.config, result, &problems);
+    if (shown >= 0) {
+        scheduler_options_done(&service.options);
+        return shown;
     }
     hamid_log_setup((unsigned)service.options.verbosity, service.options.log_json);
     (void)signal(SIGPIPE, SIG_IGN);
@@ -376,6 +371,7 @@ int hamid_scheduler_main(int argc, char **argv)
         (void)event_base_dispatch(service.base);
     }
     stop(&service);
+    scheduler_options_done(&service.options);
     if (status == 0) {
         hamid_log_info(0, "Stopped", NULL);
     }

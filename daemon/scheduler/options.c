@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command line and the environment of `hamid scheduler` say. No I/O.
+ * The options of `hamid scheduler`: their table, their defaults, and what must fit
+ * together.
  *
  * hamid stands where HAMi's scheduler extender stood: its flag names are aliases where
  * hamid has the same thing, and the others (device resource names, policies, its client's
@@ -90,28 +91,9 @@ static const char *const ignored_names[] = {
 };
 
 #define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
-#define OWN_FLAGS_MAX 32
 #define LEASE_NAMESPACE_DEFAULT "hami-nodelock"
 
-/* The texts of flags that are names of something, until they are looked at. */
-struct words {
-    const char *log_format;
-    const char *lock_store;
-};
-
-/* A table of flags that is being put together. */
-struct table {
-    struct hamid_flag *flags;
-    size_t count;
-};
-
-static void add(struct table *table, const struct hamid_flag *rows, size_t count)
-{
-    memcpy(&table->flags[table->count], rows, count * sizeof(rows[0]));
-    table->count += count;
-}
-
-static void add_places(struct table *table, struct scheduler_options *o)
+static void add_places(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
         {"listen", "http_bind", HAMID_FLAG_TEXT, &o->listen, "HOST:PORT",
@@ -144,10 +126,10 @@ static void add_places(struct table *table, struct scheduler_options *o)
          NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
          NULL},
     };
-    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_filter(struct table *table, struct scheduler_options *o)
+static void add_filter(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
         {"filter-url", NULL, HAMID_FLAG_TEXT, &o->filter_url, "URL",
@@ -164,18 +146,17 @@ static void add_filter(struct table *table, struct scheduler_options *o)
         {"filter-timeout", NULL, HAMID_FLAG_DURATION, &o->filter_timeout_ms, "TIME",
          "How long one passed-on request may take. Default 30s.", 1, 3600000, NULL},
     };
-    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_limits(struct table *table, struct scheduler_options *o,
-                       bool *expire_given)
+static void add_limits(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
         {"patience", NULL, HAMID_FLAG_DURATION, &o->patience_ms, "TIME",
          "The extender's httpTimeout in kube-scheduler's configuration: each bind is "
          "answered a "
          "little before it is over. Default 30s; minutes are better.",
-         100, 24 * 3600000ull, NULL},
+         100, 24 * 3600000ull, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"hold-limit", NULL, HAMID_FLAG_DURATION, &o->hold_limit_ms, "TIME",
          "How long a lock's owner may stay unbound before its Binding is revoked and the "
          "lock is "
@@ -186,7 +167,7 @@ static void add_limits(struct table *table, struct scheduler_options *o,
          "Age at which a lock falls whose owner can't be judged otherwise. Default 5m, "
          "or what "
          "HAMI_NODELOCK_EXPIRE says.",
-         1000, 7 * 24 * 3600000ull, expire_given},
+         1000, 7 * 24 * 3600000ull, NULL, NULL, "HAMI_NODELOCK_EXPIRE"},
         {"expire-bound-owners", NULL, HAMID_FLAG_BOOLEAN, &o->expire_bound_owners, NULL,
          "Also take a lock of that age from a pod that is bound and still waits for "
          "Allocate. Two "
@@ -202,29 +183,26 @@ static void add_limits(struct table *table, struct scheduler_options *o,
          "0 writes none. Default 30s.",
          0, 3600000, NULL},
     };
-    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_store(struct table *table, struct scheduler_options *o,
-                      struct words *words)
+static void add_store(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
-        {"lock-store", NULL, HAMID_FLAG_TEXT, &words->lock_store,
-         "annotation|lease+mirror",
+        {"lock-store", NULL, HAMID_FLAG_TEXT, &o->lock_store, "annotation|lease+mirror",
          "Where locks are kept: on the Node; or in a Lease object a node and, for the "
          "device plugins that read and remove them, on the Node as well. All schedulers "
          "must say the same. Default annotation.",
-         0, 0, NULL},
+         0, 0, NULL, "annotation|lease+mirror"},
         {"lease-namespace", NULL, HAMID_FLAG_TEXT, &o->lease_namespace, "NAME",
          "The namespace of the Leases; it must exist, and be used for nothing else. "
          "Default " LEASE_NAMESPACE_DEFAULT ".",
          0, 0, NULL},
     };
-    add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_rest(struct table *table, struct scheduler_options *o,
-                     const char **log_format)
+static void add_rest(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
         {"scheduler-name", NULL, HAMID_FLAG_LIST, &o->scheduler_names, "NAME",
@@ -234,27 +212,11 @@ static void add_rest(struct table *table, struct scheduler_options *o,
          NULL},
         {"v", NULL, HAMID_FLAG_NUMBER, &o->verbosity, "N",
          "How much is logged: 0 little, 2 each bind (default), 4 debug, 5 trace.", 0, 10,
-         NULL},
-        {"logging-format", NULL, HAMID_FLAG_TEXT, log_format, "text|json",
-         "How log lines look. Default text.", 0, 0, NULL},
+         NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
+        {"logging-format", NULL, HAMID_FLAG_TEXT, &o->log_format, "text|json",
+         "How log lines look. Default text.", 0, 0, NULL, "text|json"},
     };
-    add(table, rows, sizeof(rows) / sizeof(rows[0]));
-}
-
-static void fill_flags(struct scheduler_options *o, bool *expire_given,
-                       struct words *words, struct hamid_flag *ret)
-{
-    struct table table = {ret, 0};
-    add_places(&table, o);
-    add_filter(&table, o);
-    add_limits(&table, o, expire_given);
-    add_store(&table, o, words);
-    add_rest(&table, o, &words->log_format);
-    for (size_t i = 0; i < IGNORED_COUNT; i++) {
-        ret[table.count++] = (struct hamid_flag){
-            .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
-    }
-    memset(&ret[table.count], 0, sizeof(ret[0]));
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void set_defaults(struct scheduler_options *options)
@@ -268,82 +230,13 @@ static void set_defaults(struct scheduler_options *options)
     options->stall_limit_ms = 5000;
     options->event_after_ms = 30000;
     options->verbosity = 2;
+    options->log_format = "text";
+    options->lock_store = "annotation";
 }
 
-/* The flag, then the variable, then five minutes. */
-static void read_expire_text(struct scheduler_options *options, const char *text)
+static void fill_table(struct scheduler_options *o)
 {
-    uint64_t nanoseconds = 0;
-    if (hamid_duration_parse(text, &nanoseconds) == 0 && nanoseconds >= 1000000000) {
-        options->lock_expire_ms = nanoseconds / 1000000;
-        return;
-    }
-    (void)snprintf(
-        options->expire_warning, sizeof(options->expire_warning),
-        "HAMI_NODELOCK_EXPIRE is '%.64s', no duration of at least 1s such as 90s or 5m: "
-        "locks expire after 5m0s",
-        text);
-}
-
-/* False with a line in error. */
-static bool read_words(struct scheduler_options *options, const struct words *words,
-                       char *error)
-{
-    options->log_json = strcmp(words->log_format, "json") == 0;
-    if (!options->log_json && strcmp(words->log_format, "text") != 0) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--logging-format: '%.64s' is neither text nor json",
-                       words->log_format);
-        return false;
-    }
-    options->keeps_leases = strcmp(words->lock_store, "lease+mirror") == 0;
-    if (!options->keeps_leases && strcmp(words->lock_store, "annotation") != 0) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--lock-store: '%.64s' is neither annotation nor lease+mirror",
-                       words->lock_store);
-        return false;
-    }
-    if (!options->keeps_leases && options->lease_namespace != NULL) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--lease-namespace: means nothing without "
-                       "--lock-store=lease+mirror");
-        return false;
-    }
-    if (options->keeps_leases && options->lease_namespace == NULL) {
-        options->lease_namespace = LEASE_NAMESPACE_DEFAULT;
-    }
-    return true;
-}
-
-static enum hamid_flags_result check_options(const struct scheduler_options *options,
-                                             char *error)
-{
-    if (!options->allow_remote && !hamid_http_is_loopback(options->listen)) {
-        (void)snprintf(
-            error, HAMID_FLAG_ERROR_MAX,
-            "--listen: '%.128s' is no loopback address such as 127.0.0.1:8080; "
-            "--allow-remote lets it be another, for use behind mutual TLS",
-            options->listen);
-        return HAMID_FLAGS_WRONG;
-    }
-    if (options->filter_url != NULL && strncmp(options->filter_url, "http://", 7) != 0 &&
-        strncmp(options->filter_url, "https://", 8) != 0) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--filter-url: '%.128s' begins with neither http:// nor https://",
-                       options->filter_url);
-        return HAMID_FLAGS_WRONG;
-    }
-    if (options->scheduler_names.count > 16) {
-        (void)snprintf(error, HAMID_FLAG_ERROR_MAX,
-                       "--scheduler-name: given more than 16 times");
-        return HAMID_FLAGS_WRONG;
-    }
-    return HAMID_FLAGS_OK;
-}
-
-static struct hamid_command make_command(const struct hamid_flag *flags)
-{
-    return (struct hamid_command){
+    const struct hamid_command command = {
         .name = "hamid scheduler",
         .usage = "[flags]",
         .summary =
@@ -354,40 +247,91 @@ static struct hamid_command make_command(const struct hamid_flag *flags)
         .closing = "HAMi's other flags (vendor resource names, policies, client rates) "
                    "are accepted and "
                    "ignored.\n'hamictl locks' shows who holds a node and who waits.",
-        .flags = flags,
     };
+    hamid_config_begin(&o->config, &command);
+    add_places(&o->config, o);
+    add_filter(&o->config, o);
+    add_limits(&o->config, o);
+    add_store(&o->config, o);
+    add_rest(&o->config, o);
+    for (size_t i = 0; i < IGNORED_COUNT; i++) {
+        const struct hamid_flag row = {
+            .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
+        hamid_config_add(&o->config, &row, 1);
+    }
 }
 
-enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
-                                               char *const *argv, const char *expire_text,
-                                               char *error)
+/* ---- what must fit together ----------------------------------------------------- */
+
+#define PLACE(options, member, buffer)                                                   \
+    hamid_config_place(&(options)->config, &(options)->member, buffer, sizeof(buffer))
+
+static void check_store(struct scheduler_options *options,
+                        struct hamid_problems *problems)
 {
-    struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
-    bool expire_given = false;
-    struct words words = {.log_format = "text", .lock_store = "annotation"};
+    char place[512];
+    options->keeps_leases = strcmp(options->lock_store, "lease+mirror") == 0;
+    if (!options->keeps_leases && options->lease_namespace != NULL) {
+        hamid_problems_add(problems, "%s: means nothing without lock-store lease+mirror",
+                           PLACE(options, lease_namespace, place));
+    }
+    if (options->keeps_leases && options->lease_namespace == NULL) {
+        options->lease_namespace = LEASE_NAMESPACE_DEFAULT;
+    }
+}
+
+static void check_places(const struct scheduler_options *options,
+                         struct hamid_problems *problems)
+{
+    const char *url = options->filter_url;
+    char place[512];
+    if (!options->allow_remote && !hamid_http_is_loopback(options->listen)) {
+        hamid_problems_add(problems,
+                           "%s: '%.128s' is no loopback address such as 127.0.0.1:8080; "
+                           "--allow-remote lets it be another, for use behind mutual TLS",
+                           PLACE(options, listen, place), options->listen);
+    }
+    if (url != NULL && strncmp(url, "http://", 7) != 0 &&
+        strncmp(url, "https://", 8) != 0) {
+        hamid_problems_add(problems,
+                           "%s: '%.128s' begins with neither http:// nor https://",
+                           PLACE(options, filter_url, place), url);
+    } else if (url != NULL && strchr(url, '@') != NULL) {
+        hamid_problems_add(problems, "%s: has a user or password, or another '@' in it",
+                           PLACE(options, filter_url, place));
+    }
+    if (options->scheduler_names.count > 16) {
+        hamid_problems_add(problems, "%s: given more than 16 times",
+                           PLACE(options, scheduler_names, place));
+    }
+}
+
+/* ---- public --------------------------------------------------------------------- */
+
+enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
+                                               char *const *argv,
+                                               struct hamid_problems *problems)
+{
     set_defaults(ret);
-    fill_flags(ret, &expire_given, &words, flags);
-    struct hamid_command command = make_command(flags);
-    enum hamid_flags_result result = hamid_flags_parse(&command, argc, argv, NULL, error);
-    if (result != HAMID_FLAGS_OK) {
-        return result;
+    fill_table(ret);
+    if (hamid_config_read(&ret->config, argc, argv, problems) == HAMID_FLAGS_HELP) {
+        return HAMID_FLAGS_HELP;
     }
-    if (!read_words(ret, &words, error)) {
-        return HAMID_FLAGS_WRONG;
-    }
-    if (!expire_given && expire_text != NULL) {
-        read_expire_text(ret, expire_text);
-    }
-    return check_options(ret, error);
+    ret->log_json = strcmp(ret->log_format, "json") == 0;
+    check_store(ret, problems);
+    check_places(ret, problems);
+    return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;
+}
+
+void scheduler_options_done(struct scheduler_options *options)
+{
+    hamid_config_done(&options->config);
 }
 
 char *scheduler_options_help(void)
 {
-    struct scheduler_options options;
-    struct hamid_flag flags[OWN_FLAGS_MAX + IGNORED_COUNT];
-    bool expire_given = false;
-    struct words words;
-    fill_flags(&options, &expire_given, &words, flags);
-    struct hamid_command command = make_command(flags);
-    return hamid_flags_help(&command);
+    static struct scheduler_options options;
+    set_defaults(&options);
+    fill_table(&options);
+    return hamid_flags_help(&options.config.command);
 }

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command line and the environment of `hamid scheduler` say.
+ * What command line, configuration file and environment of `hamid scheduler` say.
  */
 #ifndef HAMID_SCHEDULER_OPTIONS_H
 #define HAMID_SCHEDULER_OPTIONS_H
 
-#include "flags.h"
+#include "config.h"
 
 #define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 5)
 
@@ -34,20 +34,23 @@ struct scheduler_options {
     struct hamid_flag_list scheduler_names;
     struct hamid_flag_list managed_resources;
     uint64_t verbosity;
+    const char *log_format;
     bool log_json;
+    const char *lock_store;
     struct hamid_flag_list
         ignored; /* names of HAMi's flags that were given and mean nothing here */
-    char expire_warning[256]; /* "" or why HAMI_NODELOCK_EXPIRE was not followed */
+    struct hamid_config config; /* the table, and where each value is from */
 };
 
 /*
- * Reads them.
- * @expire_text  value of HAMI_NODELOCK_EXPIRE, NULL = not set
- * @error        HAMID_FLAG_ERROR_MAX bytes; one line on WRONG
+ * Reads them all. The environment is HAMI_NODELOCK_EXPIRE.
+ * @problems  gets each thing that is wrong
+ * Returns    OK, HELP, WRONG; in each case scheduler_options_done() frees
  */
 enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
-                                               char *const *argv, const char *expire_text,
-                                               char *error);
+                                               char *const *argv,
+                                               struct hamid_problems *problems);
+void scheduler_options_done(struct scheduler_options *options);
 
 /* The --help text; to be freed. */
 char *scheduler_options_help(void);

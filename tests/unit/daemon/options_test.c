@@ -5,17 +5,26 @@
  */
 #include "options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "suite.h"
 
 static struct scheduler_options options;
-static char error[HAMID_FLAG_ERROR_MAX];
+static struct hamid_problems problems;
+static const char *const error = problems.text;
 
 static enum hamid_flags_result read_options(const char *expire, int argc,
                                             const char *const *argv)
 {
-    return scheduler_options_read(&options, argc, (char *const *)argv, expire, error);
+    if (expire != NULL) {
+        (void)setenv("HAMI_NODELOCK_EXPIRE", expire, 1);
+    } else {
+        (void)unsetenv("HAMI_NODELOCK_EXPIRE");
+    }
+    memset(&problems, 0, sizeof(problems));
+    scheduler_options_done(&options);
+    return scheduler_options_read(&options, argc, (char *const *)argv, &problems);
 }
 
 #define READ(expire, ...)                                                                \
@@ -39,7 +48,7 @@ START_TEST(test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_min
     static const char *const bad[] = {"abc", "-1s", "0", "", "1ms"};
     ck_assert_int_eq(read_options("90s", 0, NULL), HAMID_FLAGS_OK);
     ck_assert_uint_eq(options.lock_expire_ms, 90000);
-    ck_assert_str_eq(options.expire_warning, "");
+    ck_assert_str_eq(options.config.warning, "");
     ck_assert_int_eq(READ("90s", "--lock-expire=2m"), HAMID_FLAGS_OK);
     ck_assert_uint_eq(options.lock_expire_ms, 120000);
     ck_assert_int_eq(READ("90s", "--node-lock-timeout", "3m"), HAMID_FLAGS_OK);
@@ -47,10 +56,10 @@ START_TEST(test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_min
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         ck_assert_int_eq(read_options(bad[i], 0, NULL), HAMID_FLAGS_OK);
         ck_assert_uint_eq(options.lock_expire_ms, 300000);
-        ck_assert_ptr_nonnull(strstr(options.expire_warning, "HAMI_NODELOCK_EXPIRE"));
+        ck_assert_ptr_nonnull(strstr(options.config.warning, "HAMI_NODELOCK_EXPIRE"));
     }
     ck_assert_int_eq(READ("abc", "--lock-expire=2m"), HAMID_FLAGS_OK);
-    ck_assert_str_eq(options.expire_warning, "");
+    ck_assert_str_eq(options.config.warning, "");
     ck_assert_int_eq(READ(NULL, "--lock-expire=0"), HAMID_FLAGS_WRONG);
     ck_assert_int_eq(READ(NULL, "--lock-expire=-5m"), HAMID_FLAGS_WRONG);
 }
