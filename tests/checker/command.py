@@ -14,6 +14,9 @@ one JSON object a line, level RequestResponse for nodes, pods, pods/binding, pod
 double_holds   pods bound while another pod of that node was bound and not served yet
 covered_locks  writes that took a lock away from an owner that still needed it
 stuck_pods     pods never served       locks_left  locks that stand at the end
+bound_twice    pods with more than one Binding answered 201, by UID
+lost           pods never bound, and not deleted
+zombie_binds   Bindings that landed after kube-scheduler had given that bind up
 failed_binds   PodScheduled=False with reason SchedulerError, as kube-scheduler writes it
 """
 

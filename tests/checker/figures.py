@@ -74,6 +74,9 @@ def figures(report):
         "pods": count,
         "bound": sum(pod.bound is not None for pod in created),
         "allocated": sum(pod.allocated is not None for pod in created),
+        "bound_twice": sum(len(pod.bindings) > 1 for pod in created),
+        "lost": sum(pod.bound is None and not pod.is_deleted for pod in created),
+        "zombie_binds": _zombie_binds(report),
         "failed_binds": sum(pod.failed_binds for pod in created),
         "api_calls_per_pod": _share(len(calls), count),
         "api_writes_per_pod": _share(sum(event.is_write for event in calls), count),
@@ -151,6 +154,13 @@ def _double_holds(report):
         for _, new in locks.taken_while_waiting(history, report.pods):
             entrants.add(new.owner)
     return len(entrants)
+
+
+def _zombie_binds(report):
+    """None where the log has no announcement of kube-scheduler's at all."""
+    if not any(pod.announced for pod in report.pods.all):
+        return None
+    return sum(pod.is_zombie for pod in report.created)
 
 
 def _is_stuck(pod):

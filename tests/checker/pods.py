@@ -25,6 +25,10 @@ class Pod:
         self.is_deleted = False
         self.has_started = False
         self.failed_binds = 0
+        self.bindings = []
+        self.open_bindings = []
+        self.announced = set()
+        self.given_up = []
 
     @property
     def allocated(self):
@@ -44,6 +48,19 @@ class Pod:
             if log.before(event, first):
                 first = event
         return first
+
+    @property
+    def is_zombie(self):
+        """Bound by a Binding that kube-scheduler did not count as its own success.
+
+        It announces each bind that it takes for done, with the node. Where a bind lands that
+        it gave up, it announces nothing, or another node, or tells afterwards that it failed.
+        """
+        if not self.bindings:
+            return False
+        bound = self.bindings[0]
+        return (self.announced != {self.node}
+                or any(log.before(bound, event) for event in self.given_up))
 
     def is_waiting_at(self, event):
         """Is it bound and not yet served when event takes effect, beyond doubt?"""
@@ -86,6 +103,8 @@ def collect(events):
     """Follows each pod through the log."""
     pods = Pods()
     for event in events:
+        if event.resource == "events" and event.verb == "create" and event.succeeded:
+            _note_announcement(pods, event)
         if event.resource != "pods" or not event.is_write:
             continue
         if event.subresource == "binding":
@@ -98,18 +117,42 @@ def collect(events):
 
 
 def _note_binding(pods, event):
-    if not event.succeeded or not isinstance(event.request, dict):
+    if not isinstance(event.request, dict) or not (event.succeeded or _is_open(event)):
         return
     pod = pods.find(event, (event.request.get("metadata") or {}).get("uid"))
+    if not event.succeeded:
+        pod.open_bindings.append(event)
+        return
+    pod.bindings.append(event)
     if pod.bound is None:
         pod.bound = event
-        pod.node = (event.request.get("target") or {}).get("name", "")
+        pod.node = _target(event)
+
+
+def _is_open(event):
+    """Did it end without saying whether it was stored? So it does where its caller died."""
+    return event.code >= 500 or event.code == 0
+
+
+def _target(event):
+    return (event.request.get("target") or {}).get("name", "")
+
+
+def _note_announcement(pods, event):
+    """kube-scheduler's event "Successfully assigned NAMESPACE/POD to NODE"."""
+    body = event.request if isinstance(event.request, dict) else {}
+    about = body.get("regarding") or body.get("involvedObject") or {}
+    pod = pods.of_uid(about.get("uid"))
+    if body.get("reason") == "Scheduled" and pod is not None:
+        pod.announced.add((body.get("note") or body.get("message") or "").split(" ")[-1])
 
 
 def _note_status(pods, event):
     if not event.succeeded:
         return
     pod = pods.find(event, event.metadata.get("uid"))
+    if pod.bound is None:
+        _note_placement(pod, event)
     status = event.request.get("status") if isinstance(event.request, dict) else None
     if not isinstance(status, dict):
         return
@@ -117,6 +160,7 @@ def _note_status(pods, event):
         if (condition.get("type") == "PodScheduled" and condition.get("status") == "False"
                 and condition.get("reason") == "SchedulerError"):
             pod.failed_binds += 1
+            pod.given_up.append(event)
     phase = status.get("phase")
     if phase in ("Running", "Succeeded", "Failed") and pod.ended is None:
         pod.ended = event
@@ -153,9 +197,16 @@ def _note_deletion(pod, event):
 
 
 def _note_placement(pod, event):
-    """A pod created or found with a node counts as bound there, however that came."""
+    """A pod created or found with a node counts as bound there, however that came.
+
+    A Binding to that node whose end is open is then known to have been stored.
+    """
     spec = event.response.get("spec") if isinstance(event.response, dict) else None
     node = spec.get("nodeName") if isinstance(spec, dict) else None
-    if node:
-        pod.bound = event
-        pod.node = node
+    if not node:
+        return
+    stored = next((one for one in pod.open_bindings if _target(one) == node), None)
+    if stored is not None:
+        pod.bindings.append(stored)
+    pod.bound = stored or event
+    pod.node = node

@@ -150,3 +150,10 @@ def extender(url, resource, has_filter=False, timeout="30s"):
     if has_filter:
         entry["filterVerb"] = "filter"
     return entry
+
+
+def filter_extender(url, timeout="30s"):
+    """kube-scheduler's entry for HAMi's filter where it stands beside hamid's. Two entries may
+    not name the same managed resource, so that this one is asked about each pod."""
+    return {"urlPrefix": url, "filterVerb": "filter", "weight": 1, "nodeCacheCapable": True,
+            "ignorable": False, "httpTimeout": timeout}

@@ -72,16 +72,25 @@ class HandmadeLog:
     def success(self, at, pod, **more):
         self.pod_patch(at, pod, {PHASE: "success", DONE: "7"}, **more)
 
-    def status(self, at, pod, status, user="kube-scheduler"):
+    def status(self, at, pod, status, user="kube-scheduler", node=None):
         self.request(at, "patch", "pods", pod, 200, user, "status",
                      request={"status": status},
-                     response={"kind": "Pod", "metadata": {
-                         "name": pod, "uid": f"uid-{pod}",
-                         "resourceVersion": self.next_version()}}, namespace="default")
+                     response={"kind": "Pod", "spec": {"nodeName": node} if node else {},
+                               "metadata": {"name": pod, "uid": f"uid-{pod}",
+                                            "resourceVersion": self.next_version()}},
+                     namespace="default")
 
     def failed_bind(self, at, pod, reason="SchedulerError"):
         self.status(at, pod, {"conditions": [
             {"type": "PodScheduled", "status": "False", "reason": reason}]})
+
+    def announce(self, at, pod, node="gpu-0"):
+        """As kube-scheduler does when a bind was answered with success."""
+        body = {"kind": "Event", "metadata": {"name": f"{pod}.{at}"}, "reason": "Scheduled",
+                "regarding": {"kind": "Pod", "name": pod, "uid": f"uid-{pod}"},
+                "note": f"Successfully assigned default/{pod} to {node}"}
+        self.request(at, "create", "events", "", 201, "kube-scheduler", request=body,
+                     response=body, namespace="default")
 
     def delete(self, at, pod, grace=0):
         self.request(at, "delete", "pods", pod, 200, "admin", namespace="default", response={

@@ -9,7 +9,7 @@ from checker.tests.handmade import (DONE, LEASE, LOCK, PHASE, HandmadeLog, good_
 class GoodBurst(unittest.TestCase):
     def test_a_burst_without_faults_has_no_fault_figure(self):
         values = good_burst(40).figures(ordered=True, allocate_ms=20)
-        for name in ("failed_binds", "fifo_violations", "double_holds", "covered_locks",
+        for name in ("bound_twice", "lost", "failed_binds", "fifo_violations", "double_holds", "covered_locks",
                      "stuck_pods", "locks_left", "conflicts_409", "refused_422",
                      "fence_violations", "watches"):
             self.assertEqual(values[name], 0, name)
@@ -69,6 +69,70 @@ class GoodBurst(unittest.TestCase):
         self.assertEqual(values["pods"], 0)
         self.assertEqual(values["makespan_seconds"], 0)
         self.assertIsNone(values["makespan_over_serial"])
+
+
+class Bindings(unittest.TestCase):
+    def test_a_pod_with_a_second_binding_answered_201_is_bound_twice(self):
+        log = good_burst(3)
+        log.bind(500, "pod-1", "gpu-1")
+        self.assertEqual(log.figures()["bound_twice"], 1)
+
+    def test_a_second_binding_that_was_refused_counts_for_nothing(self):
+        log = good_burst(3)
+        log.bind(500, "pod-1", code=409)
+        self.assertEqual(log.figures()["bound_twice"], 0)
+
+    def test_a_binding_whose_caller_died_counts_once_the_pod_is_seen_on_that_node(self):
+        log = HandmadeLog()
+        for index in range(3):
+            log.create(index, f"pod-{index}")
+            log.bind(10 + index, f"pod-{index}", code=504)
+        log.status(50, "pod-0", {"phase": "Running"}, node="gpu-0")
+        log.status(51, "pod-1", {"phase": "Running"}, node="gpu-0")
+        log.bind(60, "pod-1")
+        values = log.figures()
+        self.assertEqual((values["bound"], values["bound_twice"], values["lost"]), (2, 1, 1))
+
+    def test_another_pod_of_the_same_name_is_bound_once_of_its_own(self):
+        log = HandmadeLog()
+        log.create(0, "pod-0")
+        log.bind(10, "pod-0")
+        log.delete(20, "pod-0")
+        log.create(30, "pod-0", uid="again")
+        log.bind(40, "pod-0", uid="again")
+        values = log.figures()
+        self.assertEqual((values["pods"], values["bound"], values["bound_twice"]), (2, 2, 0))
+
+    def test_a_pod_never_bound_is_lost_unless_it_was_deleted(self):
+        log = good_burst(2)
+        log.create(500, "forgotten")
+        log.create(501, "deleted")
+        log.delete(502, "deleted")
+        self.assertEqual(log.figures()["lost"], 1)
+
+    def test_a_bind_that_kube_scheduler_announced_there_is_no_zombie(self):
+        log = good_burst(1)
+        log.announce(130, "pod-0")
+        self.assertEqual(log.figures()["zombie_binds"], 0)
+
+    def test_a_bind_that_failed_before_and_was_announced_later_is_no_zombie(self):
+        log = HandmadeLog()
+        log.create(0, "pod-0")
+        log.failed_bind(50, "pod-0")
+        log.serve(100, "pod-0", 1)
+        log.announce(130, "pod-0")
+        self.assertEqual(log.figures()["zombie_binds"], 0)
+
+    def test_a_bind_that_lands_after_kube_scheduler_gave_up_is_a_zombie(self):
+        log = good_burst(4)
+        log.announce(600, "pod-0")
+        log.announce(600, "pod-2", node="gpu-1")  # its retry went elsewhere
+        log.announce(600, "pod-3")
+        log.failed_bind(601, "pod-3")  # told failed after it had landed; pod-1 never told
+        self.assertEqual(log.figures()["zombie_binds"], 3)
+
+    def test_zombies_are_not_asked_of_a_log_without_announcements(self):
+        self.assertIsNone(good_burst(1).figures()["zombie_binds"])
 
 
 class Calls(unittest.TestCase):
