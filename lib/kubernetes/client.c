@@ -159,6 +159,7 @@ static int set_numbers(hami_kubernetes *client,
                                      : REQUEST_TIMEOUT_MS_DEFAULT;
     client->answer_bytes_max =
         config->answer_bytes_max != 0 ? config->answer_bytes_max : ANSWER_BYTES_DEFAULT;
+    client->buffer_bytes = HAMI_INTERNAL_HTTP_BUFFER_BYTES;
     client->log = config->log;
     client->log_data = config->log_data;
     client->user_agent = strdup(agent);

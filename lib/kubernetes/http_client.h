@@ -27,6 +27,7 @@
 #define HAMI_INTERNAL_HTTP_HEADERS_MAX 65536u /* bytes of all headers of one answer */
 #define HAMI_INTERNAL_HTTP_STREAM_BODY_MAX                                               \
     65536u /* bytes kept of a refused stream's body */
+#define HAMI_INTERNAL_HTTP_BUFFER_BYTES (512L * 1024) /* see http_nudge.c */
 #define HAMI_INTERNAL_HTTP_PATH_MAX 8192u
 #define HAMI_INTERNAL_HTTP_HEADER_VALUE_MAX 1024u
 #define HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX (8u * 1024 * 1024)
@@ -68,7 +69,7 @@ struct hami_internal_http_transfer {
     CURL *easy;
     hami_kubernetes *client;
     struct hami_internal_http_job *job;
-    LIST_ENTRY(hami_internal_http_transfer) entry; /* in flight, or free */
+    LIST_ENTRY(hami_internal_http_transfer) entry; /* large, or free */
     struct hami_internal_http_credentials *credentials;
     struct curl_slist headers[5];
     char error[CURL_ERROR_SIZE];
@@ -84,7 +85,9 @@ struct hami_internal_http_transfer {
     bool is_behind_scout;   /* not sent: another one was connecting */
     bool is_too_large;
     bool is_out_of_memory;
-    long connections; /* of those that it opened: counted already */
+    bool is_large; /* its answer is larger than libcurl's buffer: see http_nudge.c */
+    uint64_t last_byte_ns; /* of a large one */
+    long connections;      /* of those that it opened: counted already */
     int status;
     size_t header_bytes;
     uint64_t server_time_us;
@@ -159,6 +162,7 @@ struct hami_kubernetes {
     uint32_t in_flight_max;       /* (C) */
     uint64_t request_timeout_ms;  /* (C) */
     uint64_t answer_bytes_max;    /* (C) */
+    long buffer_bytes;            /* (C) libcurl's, for each transfer */
     void (*log)(void *data, enum hami_log_level level, const char *line); /* (C) */
     void *log_data;                                                       /* (C) */
     unsigned char *fork_page; /* (C) wiped in a forked child */
@@ -174,8 +178,8 @@ struct hami_kubernetes {
 
     CURLM *multi; /* others may wake it only */
     struct hami_internal_http_heap heap;
-    struct hami_internal_http_jobs waiting; /* requests, oldest first */
-    struct hami_internal_http_transfers in_flight;
+    struct hami_internal_http_jobs waiting;    /* requests, oldest first */
+    struct hami_internal_http_transfers large; /* requests in flight */
     struct hami_internal_http_transfers free_transfers;
     uint32_t in_flight_count; /* requests only */
     uint32_t free_count;
@@ -190,6 +194,8 @@ struct hami_kubernetes {
     bool is_token_bad; /* said in the log */
     struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
     unsigned next_goaway;
+    bool is_nudging;
+    uint64_t next_nudge_ns;
     uint64_t random;
 };
 
@@ -310,6 +316,17 @@ int hami_internal_http_delivery_debug(CURL *easy, curl_infotype type, char *byte
  * that it was left out. */
 bool hami_internal_http_delivery_is_doubtful(
     const struct hami_internal_http_transfer *transfer);
+
+/* ---- http_nudge.c --------------------------------------------------------------- */
+
+/* A piece of a request's answer has come, and is counted in the transfer. */
+void hami_internal_http_nudge_count(struct hami_internal_http_transfer *transfer);
+/* The transfer is libcurl's no more. */
+void hami_internal_http_nudge_forget(struct hami_internal_http_transfer *transfer);
+/* Nudges the server if an answer stands still. */
+void hami_internal_http_nudge_look(hami_kubernetes *client);
+/* Milliseconds until the next look may have something to do; UINT64_MAX: none. */
+uint64_t hami_internal_http_nudge_wait_ms(const hami_kubernetes *client);
 
 /* ---- http_options.c ------------------------------------------------------------- */
 

@@ -21,7 +21,6 @@
 #include <string.h>
 
 #define POLL_MS_MAX 60000
-#define POLL_MS_MAX_IN_FLIGHT 100
 
 static void end_job(hami_kubernetes *client, struct hami_internal_http_job *job, int code)
 {
@@ -171,21 +170,16 @@ static bool may_sleep(hami_kubernetes *client, bool *ret_closing)
            (TAILQ_EMPTY(&client->waiting) || !hami_internal_http_request_may_go(client));
 }
 
-/* Milliseconds until the first job is due, rounded up.
- *
- * With a request in flight the thread looks now and then although nothing woke it: on a
- * busy computer a request was seen whose answer a kube-apiserver had sent, and that stood
- * still until its deadline, 10 s later, for no other request came that would have had
- * libcurl look at what it had read already. A round looks at every transfer.
- */
+/* Milliseconds until there may be something to do without being woken, rounded up. */
 static int poll_ms(const hami_kubernetes *client)
 {
     const struct hami_internal_http_job *job =
         hami_internal_http_heap_first(&client->heap);
-    uint64_t longest = client->in_flight_count > 0 ? POLL_MS_MAX_IN_FLIGHT : POLL_MS_MAX;
+    uint64_t longest = hami_internal_http_nudge_wait_ms(client);
     uint64_t now = hami_kubernetes_now();
     uint64_t ms;
 
+    longest = longest < POLL_MS_MAX ? longest : POLL_MS_MAX;
     if (job == NULL) {
         return (int)longest;
     }
@@ -225,6 +219,7 @@ static bool turn(hami_kubernetes *client)
     hami_internal_http_request_pump(client);
     is_quiet = transfer_all(client);
     tell_done(client);
+    hami_internal_http_nudge_look(client);
     return is_quiet;
 }
 

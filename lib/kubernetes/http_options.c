@@ -93,6 +93,7 @@ static bool set_http(const hami_kubernetes *client, CURL *easy)
                     is_plain ? (long)CURL_HTTP_VERSION_1_1
                              : (long)CURL_HTTP_VERSION_2TLS) &&
            set_long(easy, CURLOPT_PIPEWAIT, 1) &&
+           set_long(easy, CURLOPT_BUFFERSIZE, client->buffer_bytes) &&
            set_long(easy, CURLOPT_FOLLOWLOCATION, 0) &&
            set_long(easy, CURLOPT_HTTP_CONTENT_DECODING, 0) &&
            set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1) &&

@@ -133,6 +133,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
         transfer->is_out_of_memory = !transfer->body.over;
         return 0;
     }
+    hami_internal_http_nudge_count(transfer);
     return length;
 }
 
@@ -337,5 +338,6 @@ int hami_internal_http_transfer_start(hami_kubernetes *client,
 
 void hami_internal_http_transfer_stop(struct hami_internal_http_transfer *transfer)
 {
+    hami_internal_http_nudge_forget(transfer);
     (void)curl_multi_remove_handle(transfer->client->multi, transfer->easy);
 }

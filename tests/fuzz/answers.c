@@ -338,6 +338,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client.base_url = client.login.server;
     client.in_flight_max = 4;
     client.answer_bytes_max = 4096;
+    client.buffer_bytes = 1024; /* so that some answers are larger */
     client.random = 1;
     TAILQ_INIT(&client.inbox);
     TAILQ_INIT(&client.waiting);
