@@ -40,15 +40,17 @@ static void handle_livez(struct hamid_http_exchange *exchange, void *data)
 static void handle_readyz(struct hamid_http_exchange *exchange, void *data)
 {
     const struct agent *agent = data;
+    const char *missing = hamid_denials_missing(agent->config.denials);
+    char text[640];
 
-    if (agent->is_ready && !agent->is_stopping) {
+    if (agent->is_ready && !agent->is_stopping && missing == NULL) {
         hamid_http_answer(exchange, 200, "text/plain", "ok\n", 3);
-    } else {
-        static const char text[] =
-            "not ready: the node was not written to yet, or shutting down\n";
-
-        hamid_http_answer(exchange, 503, "text/plain", text, sizeof(text) - 1);
+        return;
     }
+    (void)snprintf(text, sizeof(text), "not ready: %s\n",
+                   missing != NULL ? missing
+                                   : "the node was not written to yet, or shutting down");
+    hamid_http_answer(exchange, 503, "text/plain", text, strlen(text));
 }
 
 static const struct hamid_http_route routes[] = {

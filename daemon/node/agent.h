@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "checks.h"
+#include "denials.h"
 #include "node_events.h"
 
 struct agent;
@@ -38,6 +39,7 @@ struct agent_config {
     struct books *books;   /* the kubelet's; NULL = none */
     struct checks *checks; /* NULL without books */
     bool needs_books;      /* refuse an Allocate while the books can't be read */
+    struct hamid_denials *denials;
     void (*more_metrics)(FILE *out, void *data); /* NULL = none */
     void *more_data;
 };

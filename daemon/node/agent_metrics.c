@@ -115,6 +115,7 @@ void agent_handle_metrics(struct hamid_http_exchange *exchange, void *data)
         .open = agent->table.open,
         .handshake = HAMI_HANDSHAKE_STATS_INIT,
     };
+    char *denials;
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
@@ -126,6 +127,9 @@ void agent_handle_metrics(struct hamid_http_exchange *exchange, void *data)
     (void)hami_handshake_stats(agent->config.handshake, &metrics.handshake);
     write_agent(out, &metrics);
     write_checks(out, agent, metrics.handshake.again);
+    denials = hamid_denials_metrics(agent->config.denials);
+    (void)fputs(denials != NULL ? denials : "", out);
+    free(denials);
     if (agent->config.more_metrics != NULL) {
         agent->config.more_metrics(out, agent->config.more_data);
     }

@@ -45,6 +45,7 @@ struct node {
     struct event *stop_timer;
     uint64_t stop_until_ns;
     struct hamid_mailbox *mailbox;
+    struct hamid_denials *denials;
     hami_kubernetes *client;
     hami_handshake *handshake;
     struct node_events events;
@@ -204,6 +205,8 @@ static int open_client(struct node *node, struct hami_error *error)
     config.flags = node->options.insecure ? HAMI_KUBERNETES_INSECURE : 0;
     config.user_agent = "hamid-node/" HAMI_VERSION_STRING;
     config.log = hamid_log_library;
+    config.denied = hamid_denials_told;
+    config.denied_data = node->denials;
     code = hami_kubernetes_config_from_environment(&config);
     if (code == 0) {
         code = hami_kubernetes_new(&config, &node->client, error);
@@ -256,6 +259,7 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
         .base = node->base,
         .mailbox = node->mailbox,
         .client = node->client,
+        .denials = node->denials,
         .handshake = node->handshake,
         .node = node->options.node,
         .socket = node->options.socket,
@@ -290,7 +294,8 @@ static bool start(struct node *node, char *error, size_t error_size)
     (void)signal(SIGPIPE, SIG_IGN);
     node->base = event_base_new();
     node->mailbox = node->base != NULL ? hamid_mailbox_new(node->base, NULL, NULL) : NULL;
-    if (node->mailbox == NULL || !add_signals(node)) {
+    node->denials = hamid_denials_new();
+    if (node->mailbox == NULL || node->denials == NULL || !add_signals(node)) {
         (void)snprintf(error, error_size, "out of memory or file descriptors");
         return false;
     }
@@ -326,6 +331,7 @@ static void stop(struct node *node)
     books_free(node->books);
     hami_handshake_free(node->handshake);
     hami_kubernetes_free(node->client);
+    hamid_denials_free(node->denials);
     if (node->mailbox != NULL) {
         hamid_mailbox_free(node->mailbox);
     }

@@ -160,6 +160,12 @@ static int start_client(struct service *service)
     config.flags = options->kubernetes_insecure ? HAMI_KUBERNETES_INSECURE : 0;
     config.user_agent = "hamid-scheduler/" HAMI_VERSION_STRING;
     config.log = hamid_log_library;
+    service->denials = hamid_denials_new();
+    if (service->denials == NULL) {
+        return service_fail("Could not start", "out of memory");
+    }
+    config.denied = hamid_denials_told;
+    config.denied_data = service->denials;
     if (hami_kubernetes_new(&config, &service->client, &error) != 0) {
         return service_fail(
             "Could not set up the login to the API server; see --kubeconfig", error.text);
@@ -328,6 +334,7 @@ static void stop(struct service *service)
     }
     (void)hami_kubernetes_transport_free(service->transport);
     (void)hami_kubernetes_free(service->client);
+    service->denials = hamid_denials_free(service->denials);
     (void)pod_events_free(service->pod_events);
     (void)hamid_mailbox_free(service->mailbox);
     (void)hamid_http_server_free(service->server);

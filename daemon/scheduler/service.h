@@ -17,6 +17,7 @@
 
 #include <hami/kubernetes.h>
 
+#include "denials.h"
 #include "http/server.h"
 #include "mailbox.h"
 
@@ -27,6 +28,7 @@ struct service {
     char addresses[2][160]; /* bound: --listen, --metrics-listen */
     struct event_base *base;
     struct hamid_mailbox *mailbox;
+    struct hamid_denials *denials;
     hami_kubernetes *client;
     struct hami_transport *transport;
     hami_nodelock *lock;

@@ -84,9 +84,12 @@ static void handle_pass(struct hamid_http_exchange *exchange, void *data)
 
 bool service_is_ready(const struct service *service, const char **ret_reason)
 {
+    const char *missing = hamid_denials_missing(service->denials);
     *ret_reason = "ok";
     if (service->draining) {
         *ret_reason = "shutting down";
+    } else if (missing != NULL) {
+        *ret_reason = missing;
     } else if (!hami_kubernetes_transport_is_synced(service->transport)) {
         *ret_reason =
             "the API server was not reached yet, or its watch is being started again";
@@ -149,6 +152,9 @@ static void handle_metrics(struct hamid_http_exchange *exchange, void *data)
         return;
     }
     metrics_write(&sources, out);
+    char *denials = hamid_denials_metrics(service->denials);
+    (void)evbuffer_add_printf(out, "%s", denials != NULL ? denials : "");
+    free(denials);
     hamid_http_answer_buffer(exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
                              out);
     evbuffer_free(out);

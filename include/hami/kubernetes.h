@@ -28,6 +28,20 @@ typedef struct hami_kubernetes hami_kubernetes;
 /* Verify no server certificate. Said in the log at each start. */
 #define HAMI_KUBERNETES_INSECURE 0x1u
 
+/* A request that the API server refused with 403. All texts are borrowed for the callback, one line,
+ * and never NULL. Since 0.1 */
+struct hami_kubernetes_denial {
+    size_t size;
+    bool is_permission;         /* true: the account's roles lack this; false: an admission policy,
+                                   webhook or plugin refused this object */
+    const char *verb;           /* as RBAC names it: get, list, watch, create, patch, update, delete */
+    const char *group;          /* API group; "" = core */
+    const char *resource;       /* with its subresource: "pods/binding" */
+    const char *namespace_name; /* "" = of the cluster */
+    const char *name;           /* of the object; "" = none */
+    const char *text;           /* the server's message; "" where it gave none */
+};
+
 /*
  * How to reach and to log in to the API server. Looked at in this order: `server` if set; the
  * kubeconfig files of `kubeconfig`; `home_directory`/.kube/config if that exists; in-cluster, by
@@ -54,6 +68,9 @@ struct hami_kubernetes_config {
     uint64_t answer_bytes_max;       /* of one answer's body; 0 = 64 MiB */
     void (*log)(void *data, enum hami_log_level level, const char *line); /* as in nodelock.h */
     void *log_data;
+    /* Told of each 403, before the request's own callback; NULL = nobody. On the client's thread (K2) */
+    void (*denied)(void *data, const struct hami_kubernetes_denial *denial);
+    void *denied_data;
 };
 #define HAMI_KUBERNETES_CONFIG_INIT HAMI_SIZED(struct hami_kubernetes_config)
 

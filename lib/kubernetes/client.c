@@ -162,6 +162,8 @@ static int set_numbers(hami_kubernetes *client,
     client->buffer_bytes = HAMI_INTERNAL_HTTP_BUFFER_BYTES;
     client->log = config->log;
     client->log_data = config->log_data;
+    client->denied = config->denied;
+    client->denied_data = config->denied_data;
     client->user_agent = strdup(agent);
     return client->user_agent != NULL
                ? 0

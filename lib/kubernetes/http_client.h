@@ -165,6 +165,8 @@ struct hami_kubernetes {
     long buffer_bytes;            /* (C) libcurl's, for each transfer */
     void (*log)(void *data, enum hami_log_level level, const char *line); /* (C) */
     void *log_data;                                                       /* (C) */
+    void (*denied)(void *data, const struct hami_kubernetes_denial *denial); /* (C) */
+    void *denied_data;                                                       /* (C) */
     unsigned char *fork_page; /* (C) wiped in a forked child */
     pthread_t thread;         /* (C) */
 
@@ -198,6 +200,13 @@ struct hami_kubernetes {
     uint64_t next_nudge_ns;
     uint64_t random;
 };
+
+/* ---- denial.c ------------------------------------------------------------------- */
+
+/* Tells config.denied of an answer 403 to this request; its body is a Status object. */
+void hami_internal_denial_tell(const hami_kubernetes *client,
+                               enum hami_kubernetes_method method, const char *url,
+                               const struct hami_internal_text *body);
 
 /* ---- http_heap.c ---------------------------------------------------------------- */
 

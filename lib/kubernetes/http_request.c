@@ -334,6 +334,10 @@ void hami_internal_http_request_done(hami_kubernetes *client,
             return;
         }
         leave(client, request);
+        if (request->transfer->status == 403) {
+            hami_internal_denial_tell(client, request->method, request->url,
+                                      &request->transfer->body);
+        }
         finish_with_answer(client, request);
         return;
     }

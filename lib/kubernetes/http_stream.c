@@ -111,6 +111,10 @@ void hami_internal_http_stream_done(hami_kubernetes *client,
         if (transfer->status == 200 && stream->line.length > 0) {
             give_line(stream);
         }
+        if (transfer->status == 403) {
+            hami_internal_denial_tell(client, HAMI_KUBERNETES_GET, stream->url,
+                                      &transfer->body);
+        }
         finish(client, stream, 0, "");
         return;
     }

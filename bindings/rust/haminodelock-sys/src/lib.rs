@@ -241,6 +241,18 @@ structs! {
         answer_bytes_max: u64,
         log: Option<unsafe extern "C" fn(Data, c_int, Text)>,
         log_data: Data,
+        denied: Option<unsafe extern "C" fn(Data, *const hami_kubernetes_denial)>,
+        denied_data: Data,
+    }
+    hami_kubernetes_denial {
+        size: usize,
+        is_permission: bool,
+        verb: Text,
+        group: Text,
+        resource: Text,
+        namespace_name: Text,
+        name: Text,
+        text: Text,
     }
     hami_kubernetes_request {
         size: usize,

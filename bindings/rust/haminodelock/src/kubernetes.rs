@@ -171,6 +171,8 @@ fn empty_config() -> sys::hami_kubernetes_config {
         answer_bytes_max: 0,
         log: None,
         log_data: ptr::null_mut(),
+        denied: None,
+        denied_data: ptr::null_mut(),
     }
 }
 
