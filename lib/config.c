@@ -44,7 +44,8 @@ static int check_numbers(struct hami_nodelock_config *config, struct hami_error 
         return hami_internal_errors_set(error, HAMI_E_INVAL, "permits must be 1 to %d",
                                         HAMI_NODELOCK_PERMITS_MAX);
     }
-    if (config->flags & ~HAMI_NODELOCK_EXPIRE_BOUND_OWNERS) {
+    const uint32_t flags = HAMI_NODELOCK_EXPIRE_BOUND_OWNERS | HAMI_NODELOCK_REFUSE_EARLY;
+    if (config->flags & ~flags) {
         return hami_internal_errors_set(error, HAMI_E_INVAL, "unknown flags 0x%x",
                                         config->flags);
     }
@@ -56,6 +57,10 @@ static int check_numbers(struct hami_nodelock_config *config, struct hami_error 
         config->stall_limit_ms > UINT64_C(1000000000000)) {
         return hami_internal_errors_set(
             error, HAMI_E_INVAL, "expire_ms and stall_limit_ms must be below 10^12");
+    }
+    if (config->overtaken_max > 1000000) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "overtaken_max must be 1 to 1000000");
     }
     return 0;
 }
@@ -134,6 +139,8 @@ int hami_internal_config_read(const struct hami_nodelock_config *config,
     known->waiters_per_node_max =
         known->waiters_per_node_max ? known->waiters_per_node_max : 100000;
     known->nodes_max = known->nodes_max ? known->nodes_max : 65536;
+    known->overtaken_max =
+        known->overtaken_max ? known->overtaken_max : HAMI_NODELOCK_OVERTAKEN;
     if (!known->allocator.allocate) {
         known->allocator = hami_internal_memory_default;
     }

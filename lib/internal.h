@@ -20,6 +20,7 @@
 #include <hami/transport.h>
 
 #include "list.h"
+#include "pace.h"
 #include "places.h"
 #include "protocol.h"
 #include "timers.h"
@@ -51,7 +52,8 @@
 /* Lock keys of one manager, and records of one node. */
 #define HAMI_INTERNAL_KEYS_MAX 64
 
-struct hami_internal_facts; /* call.h */
+struct hami_internal_facts;   /* call.h */
+struct hami_internal_history; /* history.h */
 
 /* One record of a lock key (one a permit): the names of its two annotations. */
 struct hami_internal_record_key {
@@ -102,6 +104,12 @@ struct hami_internal_slot {
     uint64_t ask_next_ns, revoke_next_ns;
     bool asked, revoked, alarmed;
     enum hami_internal_reason reason; /* as last judged */
+    /* whose lock stood here before this pair: "" = unknown */
+    struct {
+        char namespace_name[64], name[254], uid[HAMI_NODELOCK_UID_MAX + 1];
+        uint64_t held_ns;
+    } before;
+    struct hami_internal_pace pace; /* of the key, kept in the slot of its permit 0 */
 };
 
 enum hami_internal_grant_state {
@@ -120,6 +128,8 @@ struct hami_internal_grant {
     size_t slot_count;
     struct hami_owner owner; /* texts behind the struct */
     uint64_t fence, attempt;
+    uint64_t state_ns; /* since when it stands, was handed off, or is being released */
+    bool takes_own;    /* it replaces a lock of its own owner */
     enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
                                              there was none, or it was ours to pass on */
     char *value, *lease; /* lock value and lease text as written; behind the struct */
@@ -179,6 +189,7 @@ struct hami_wait {
     struct hami_internal_node *node;
     const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
     size_t key_count;
+    const char *group; /* NULL = none; behind the struct */
     uint64_t place, since_ns, deadline_ns;
     int32_t priority;
     uint32_t passed; /* times that a higher priority was put before it */
@@ -257,8 +268,10 @@ struct hami_internal_node {
     uint32_t read_retries, senseless;
     int failure;            /* of the last read; 0 = it went well */
     char failure_text[160]; /* the transport's, of the last call that failed */
-    bool busy;              /* counted in nodelock.work */
-    uint64_t wake_ns;       /* when time alone makes something due */
+    struct hami_internal_history *history; /* NULL = nobody has asked for this node */
+    uint64_t refusals;                     /* acquires that ended with LIMIT */
+    bool busy;                             /* counted in nodelock.work */
+    uint64_t wake_ns;                      /* when time alone makes something due */
 };
 
 /* What is to be done when the node's mutex is free. */
@@ -287,7 +300,8 @@ struct hami_internal_table {
 
 struct hami_internal_counters {
     atomic_uint_least64_t grants, timeouts, cancels, refusals, handoffs, releases,
-        hand_overs, takeovers, revocations, lost, in_doubt, undone, alarms, calls;
+        hand_overs, takeovers, revocations, lost, in_doubt, undone, alarms, calls,
+        refused_full, refused_namespace, refused_early, refused_stalled;
     atomic_uint_least32_t waiters, leases;
 };
 

@@ -144,6 +144,7 @@ int hami_lease_handoff(hami_lease *lease)
     struct hami_internal_grant *grant = lease->grant;
     detach(lease);
     grant->handed_off = true;
+    grant->state_ns = hami_internal_now(lock);
     hami_internal_count(&lease->lock->counters.handoffs);
     if (grant->gone && grant->shares == 0) {
         hami_internal_node_end_grant(node, grant, 0, &after);
@@ -178,6 +179,7 @@ static bool give_back(hami_lease *lease, struct hami_internal_done *done, int *c
         return true;
     }
     grant->state = GRANT_RELEASING;
+    grant->state_ns = hami_internal_now(node->lock);
     grant->retry_ns = 0;
     grant->release = done;
     if (done) {

@@ -61,18 +61,27 @@ bool hami_internal_names_is_label(const char *text)
     return text && is_label_of(text, strnlen(text, 64));
 }
 
-bool hami_internal_names_is_uid(const char *text)
+static bool is_made_of(const char *text, const char *others, size_t length_max)
 {
-    if (!text || !*text ||
-        strnlen(text, HAMI_NODELOCK_UID_MAX + 1) > HAMI_NODELOCK_UID_MAX) {
+    if (!text || !*text || strnlen(text, length_max + 1) > length_max) {
         return false;
     }
     for (const char *c = text; *c; c++) {
-        if (!is_alphanumeric(*c) && !strchr("._:-", *c)) {
+        if (!is_alphanumeric(*c) && !strchr(others, *c)) {
             return false;
         }
     }
     return true;
+}
+
+bool hami_internal_names_is_uid(const char *text)
+{
+    return is_made_of(text, "._:-", HAMI_NODELOCK_UID_MAX);
+}
+
+bool hami_internal_names_is_group(const char *text)
+{
+    return is_made_of(text, "._:/-", HAMI_NODELOCK_GROUP_MAX);
 }
 
 bool hami_internal_names_is_key(const char *text)

@@ -15,6 +15,8 @@ bool hami_internal_names_is_label(const char *text);
 /* An owner's uid: 1 to HAMI_NODELOCK_UID_MAX of [A-Za-z0-9._:-]: never needs escaping in
  * JSON. */
 bool hami_internal_names_is_uid(const char *text);
+/* A group: 1 to HAMI_NODELOCK_GROUP_MAX of [A-Za-z0-9._:/-]. */
+bool hami_internal_names_is_group(const char *text);
 /* An annotation key: optional DNS prefix and '/', then up to 63 of [A-Za-z0-9._-]. */
 bool hami_internal_names_is_key(const char *text);
 

@@ -19,6 +19,7 @@
 #include "call.h"
 #include "errors.h"
 #include "grant.h"
+#include "history.h"
 #include "memory.h"
 #include "record.h"
 
@@ -115,6 +116,7 @@ struct hami_internal_node *hami_internal_node_free(struct hami_internal_node *no
     hami_internal_call_free(node->call);
     hami_internal_grant_free(lock, node->spare_grant);
     (void)pthread_mutex_destroy(&node->mutex);
+    hami_internal_memory_free(allocator, node->history);
     hami_internal_memory_free(allocator, node->name);
     hami_internal_memory_free(allocator, node);
     return NULL;
@@ -172,6 +174,31 @@ int hami_internal_node_add_keys(struct hami_internal_node *node,
     return 0;
 }
 
+int hami_internal_node_add_history(struct hami_internal_node *node)
+{
+    const struct hami_allocator *allocator = hami_internal_allocator(node->lock);
+
+    (void)pthread_mutex_lock(&node->mutex);
+    bool known = node->history != NULL;
+    (void)pthread_mutex_unlock(&node->mutex);
+    if (known) {
+        return 0;
+    }
+    struct hami_internal_history *history =
+        hami_internal_memory_zero(allocator, sizeof(*history));
+    if (!history) {
+        return HAMI_E_NOMEM;
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    if (!node->history) {
+        node->history = history;
+        history = NULL;
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    hami_internal_memory_free(allocator, history);
+    return 0;
+}
+
 bool hami_internal_node_is_idle(const struct hami_internal_node *node)
 {
     return list_is_empty(&node->waiters) && list_is_empty(&node->grants) &&
@@ -186,14 +213,73 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+void hami_internal_node_note_hand_over(struct hami_internal_node *node,
+                                       const struct hami_internal_slot *slot,
+                                       enum hami_hand_over how,
+                                       enum hami_internal_reason reason)
+{
+    const struct hami_lock_record *record = &slot->record;
+    struct hami_internal_hand_over entry = {
+        .slot = slot,
+        .how = how,
+        .reason = reason,
+        .at_ns = slot->first_seen_ns,
+        .held_ns = slot->before.held_ns,
+        .fence = record->fence,
+        .from = {slot->before.namespace_name, slot->before.name, slot->before.uid},
+        .to = {record->namespace_name, record->name, record->uid}};
+
+    if (node->history) {
+        hami_internal_history_add(node->history, &entry);
+    }
+}
+
+/* The grant that the slot's record was of has ended: what is to be told of it. */
+static void remember_hold(struct hami_internal_node *node,
+                          struct hami_internal_slot *slot, uint64_t now)
+{
+    const struct hami_lock_record *record = &slot->record;
+    struct hami_internal_slot *first = hami_internal_node_slot(node, slot->key, 0);
+
+    if (record->kind == HAMI_LOCK_FREE) {
+        return;
+    }
+    slot->before.held_ns = now - slot->first_seen_ns;
+    memcpy(slot->before.namespace_name, record->namespace_name,
+           sizeof(slot->before.namespace_name));
+    memcpy(slot->before.name, record->name, sizeof(slot->before.name));
+    memcpy(slot->before.uid, record->uid, sizeof(slot->before.uid));
+    hami_internal_pace_add(&(first ? first : slot)->pace, slot->before.held_ns, now);
+}
+
+static bool is_same_grant(const struct hami_lock_record *a,
+                          const struct hami_lock_record *b)
+{
+    return a->kind == b->kind && a->fence == b->fence && strcmp(a->uid, b->uid) == 0 &&
+           strcmp(a->name, b->name) == 0 &&
+           strcmp(a->namespace_name, b->namespace_name) == 0;
+}
+
 /* A new pair: what was known of the old one's owner is void. */
 static void pair_changed(struct hami_internal_node *node, struct hami_internal_slot *slot,
                          struct hami_internal_after *after)
 {
-    slot->first_seen_ns = hami_internal_now(node->lock);
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
+    uint64_t now = hami_internal_now(node->lock);
+
+    (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
+    bool passed = !is_same_grant(&slot->record, &record);
+    if (passed) {
+        remember_hold(node, slot, now);
+    }
+    slot->first_seen_ns = now;
     slot->sight++;
-    slot->record.size = sizeof(slot->record);
-    (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &slot->record);
+    slot->record = record;
+    if (passed && record.kind != HAMI_LOCK_FREE &&
+        strcmp(record.holder, node->lock->holder) != 0) {
+        hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
+                                          REASON_NONE);
+    }
     if (slot->record.last_fence > slot->max_fence) {
         slot->max_fence = slot->record.last_fence;
     }

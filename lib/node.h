@@ -27,7 +27,17 @@ int hami_internal_node_add_keys(struct hami_internal_node *node,
                                 const struct hami_internal_key *const *keys,
                                 size_t count);
 
+/* Makes sure that the node remembers its hand-overs. Takes the node's mutex itself.
+ * Returns 0, HAMI_E_NOMEM */
+int hami_internal_node_add_history(struct hami_internal_node *node);
+
 /* ---- all below: with the node's mutex held ---- */
+
+/* Notes how the lock that stands in a slot came to its owner. */
+void hami_internal_node_note_hand_over(struct hami_internal_node *node,
+                                       const struct hami_internal_slot *slot,
+                                       enum hami_hand_over how,
+                                       enum hami_internal_reason reason);
 
 /* True if nothing and nobody needs the node. */
 bool hami_internal_node_is_idle(const struct hami_internal_node *node);

@@ -144,6 +144,7 @@ void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
     case RELEASE_HAND_OFF:
         grant->state = GRANT_STANDING;
         grant->handed_off = true;
+        grant->state_ns = hami_internal_now(node->lock);
         hami_internal_count(&node->lock->counters.handoffs);
         if (grant->release) {
             struct hami_internal_done *done = grant->release;

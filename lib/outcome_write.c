@@ -76,19 +76,36 @@ static void tell_takeover(struct hami_internal_node *node,
     }
 }
 
+static enum hami_hand_over hand_over(const struct hami_internal_grant *grant)
+{
+    const struct hami_internal_grant *old = grant->slots[0]->grant;
+
+    if (grant->takes_from != REASON_NONE) {
+        return HAMI_HAND_OVER_TAKEOVER;
+    }
+    if (old && old->state == GRANT_RELEASING) {
+        return HAMI_HAND_OVER_DIRECT;
+    }
+    return grant->takes_own ? HAMI_HAND_OVER_OWN : HAMI_HAND_OVER_TAKE;
+}
+
 /* The take is in the store. */
 void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    struct hami_internal_grant *grant,
                                    const struct hami_internal_answer *answer,
                                    struct hami_internal_after *after)
 {
+    enum hami_hand_over how = hand_over(grant);
+
     tell_takeover(node, grant, after);
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
         end_replaced(node, slot, after);
         set_slot(node, slot, grant->value, grant->lease, answer, after);
         slot->grant = grant;
+        hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
     }
+    grant->state_ns = hami_internal_now(node->lock);
     grant->retries = 0;
     grant->retry_ns = 0;
     if (grant->taker) {

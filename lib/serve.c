@@ -239,6 +239,7 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
                                             .hold_ms = lock->config.hold_limit_ms};
     hami_internal_record_lease(grant->lease, grant->lease_size, &text);
     grant->takes_from = REASON_NONE;
+    grant->takes_own = false;
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_record_key *names =
             &slots[i]->key->records[slots[i]->permit];
@@ -246,6 +247,8 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
         if (takes_over(slots[i])) {
             grant->takes_from = slots[i]->reason;
         }
+        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
+                                                slots[i]->reason == REASON_OWN);
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
                                grant->value);
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,

@@ -1,27 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking in: a consistent picture of each node, and the totals. The picture is copied
- * under the node's mutex into memory made before; if more came meanwhile, it is made
- * larger and the copy begins anew.
+ * Looking in: a consistent picture of each node. The picture is copied under the node's
+ * mutex into memory made before; if more came meanwhile, it is made as large as was
+ * found to be needed and the copy begins anew. One picture serves all nodes of a look.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "admit.h"
 #include "errors.h"
+#include "history.h"
 #include "manager.h"
 #include "memory.h"
 #include "names.h"
 #include "node.h"
 #include "nodes.h"
+#include "pace.h"
 
 struct picture {
     struct hami_node_view view;
     struct hami_slot_view *slots;
     struct hami_waiter_view *waiters;
+    struct hami_hand_over_view hand_overs[HAMI_NODELOCK_HAND_OVERS_MAX];
     char *texts;
-    size_t slot_room, waiter_room, text_room, text_used;
-    bool short_of_text;
+    size_t slot_room, waiter_room, text_room, text_used; /* used: or would have been */
+    uint64_t now_ns;
 };
 
 static const char *keep(struct picture *picture, const char *text)
@@ -30,14 +34,13 @@ static const char *keep(struct picture *picture, const char *text)
         return NULL;
     }
     size_t bytes = strlen(text) + 1;
-    if (picture->text_used + bytes > picture->text_room) {
-        picture->short_of_text = true;
+    size_t at = picture->text_used;
+    picture->text_used += bytes;
+    if (picture->text_used > picture->text_room) {
         return NULL;
     }
-    char *copy = picture->texts + picture->text_used;
-    memcpy(copy, text, bytes);
-    picture->text_used += bytes;
-    return copy;
+    memcpy(picture->texts + at, text, bytes);
+    return picture->texts + at;
 }
 
 static const char *keep_unless_empty(struct picture *picture, const char *text)
@@ -94,6 +97,17 @@ static const char *reason_text(enum hami_slot_state state,
     }
 }
 
+static uint64_t state_since(const struct hami_internal_node *node,
+                            const struct hami_internal_slot *slot,
+                            enum hami_slot_state state)
+{
+    if (state == HAMI_SLOT_ACQUIRING) {
+        return node->operation_ns;
+    }
+    return slot->grant && slot->grant->state_ns ? slot->grant->state_ns
+                                                : slot->first_seen_ns;
+}
+
 static void copy_slot(struct picture *picture, const struct hami_internal_node *node,
                       const struct hami_internal_slot *slot, struct hami_slot_view *view)
 {
@@ -105,6 +119,7 @@ static void copy_slot(struct picture *picture, const struct hami_internal_node *
     view->since_ns = slot->first_seen_ns;
     view->alarm = slot->alarmed;
     view->reason = reason_text(view->state, slot->reason);
+    view->state_since_ns = state_since(node, slot, view->state);
     if (slot->known) {
         view->value = keep(picture, slot->pair.lock);
         view->lease = keep(picture, slot->pair.lease);
@@ -116,8 +131,28 @@ static void copy_slot(struct picture *picture, const struct hami_internal_node *
     }
 }
 
+/* Counts the waiter among those who ask for its keys, and says when its turn comes. */
+static uint64_t expect(const struct picture *picture,
+                       const struct hami_internal_node *node,
+                       const struct hami_wait *wait, uint64_t *ahead)
+{
+    uint64_t latest = 0;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        size_t index = 0;
+        while (node->slots[index]->key != wait->keys[i]) {
+            index++;
+        }
+        uint64_t one = hami_internal_admit_expect(node, wait->keys[i], ahead[index]++,
+                                                  picture->now_ns);
+        latest = one > latest ? one : latest;
+    }
+    return latest;
+}
+
 static void copy_waiters(struct picture *picture, const struct hami_internal_node *node)
 {
+    uint64_t ahead[HAMI_INTERNAL_KEYS_MAX] = {0};
     uint32_t position = 0;
 
     LIST_EACH(link, &node->waiters)
@@ -132,7 +167,54 @@ static void copy_waiters(struct picture *picture, const struct hami_internal_nod
         view->priority = wait->priority;
         view->since_ns = wait->since_ns;
         view->deadline_ns = wait->deadline_ns;
+        view->group = keep(picture, wait->group);
+        view->overtaken = wait->passed;
+        view->returned = wait->returned;
+        view->expected_ns = expect(picture, node, wait, ahead);
     }
+}
+
+static void copy_owner(struct picture *picture, const struct hami_owner *owner,
+                       struct hami_owner *ret)
+{
+    ret->namespace_name = keep_unless_empty(picture, owner->namespace_name);
+    ret->name = keep_unless_empty(picture, owner->name);
+    ret->uid = keep_unless_empty(picture, owner->uid);
+}
+
+/* The newest first: the history is told from its other end. */
+static size_t copy_hand_overs(struct picture *picture,
+                              const struct hami_internal_node *node)
+{
+    struct hami_internal_hand_over entry;
+    size_t count = node->history ? node->history->count : 0, left = count, at = 0;
+
+    while (left > 0 && hami_internal_history_read(node->history, &at, &entry)) {
+        struct hami_hand_over_view *view = &picture->hand_overs[--left];
+        memset(view, 0, sizeof(*view));
+        view->key = entry.slot->key->records[entry.slot->permit].lock;
+        view->at_ns = entry.at_ns;
+        view->how = entry.how;
+        view->reason = entry.how == HAMI_HAND_OVER_TAKEOVER
+                           ? hami_internal_protocol_reason_text(entry.reason)
+                           : "";
+        copy_owner(picture, &entry.from, &view->from);
+        copy_owner(picture, &entry.to, &view->to);
+        view->held_ns = entry.held_ns;
+        view->fence = entry.fence;
+    }
+    return count;
+}
+
+static uint64_t slowest_pace(const struct hami_internal_node *node, uint64_t now_ns)
+{
+    uint64_t slowest = 0;
+
+    for (size_t i = 0; i < node->slot_count; i++) {
+        uint64_t one = hami_internal_pace_hold(&node->slots[i]->pace, now_ns);
+        slowest = one > slowest ? one : slowest;
+    }
+    return slowest;
 }
 
 /* With the node's mutex. Returns false if there is not room enough; the rooms say then
@@ -146,21 +228,28 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
         return false;
     }
     picture->text_used = 0;
-    picture->short_of_text = false;
+    picture->now_ns = hami_internal_now(node->lock);
     for (size_t i = 0; i < node->slot_count; i++) {
         copy_slot(picture, node, node->slots[i], &picture->slots[i]);
     }
     copy_waiters(picture, node);
-    if (picture->short_of_text) {
-        picture->text_room *= 2;
+    size_t hand_overs = copy_hand_overs(picture, node);
+    if (picture->text_used > picture->text_room) {
+        picture->text_room = picture->text_used + picture->text_used / 4;
         return false;
     }
-    picture->view = (struct hami_node_view){.size = sizeof(picture->view),
-                                            .node = node->name,
-                                            .slots = picture->slots,
-                                            .slot_count = node->slot_count,
-                                            .waiters = picture->waiters,
-                                            .waiter_count = node->waiter_count};
+    picture->view =
+        (struct hami_node_view){.size = sizeof(picture->view),
+                                .node = node->name,
+                                .slots = picture->slots,
+                                .slot_count = node->slot_count,
+                                .waiters = picture->waiters,
+                                .waiter_count = node->waiter_count,
+                                .hand_overs = picture->hand_overs,
+                                .hand_over_count = hand_overs,
+                                .now_ns = picture->now_ns,
+                                .pace_ns = slowest_pace(node, picture->now_ns),
+                                .refusals = node->refusals};
     return true;
 }
 
@@ -253,43 +342,4 @@ int hami_nodelock_snapshot(hami_nodelock *lock, const char *node_name,
     }
     free_picture(hami_internal_allocator(lock), &picture);
     return code;
-}
-
-int hami_nodelock_stats(const hami_nodelock *lock, struct hami_nodelock_stats *ret)
-{
-    struct hami_nodelock_stats stats = HAMI_NODELOCK_STATS_INIT;
-
-    if (!lock || !ret || ret->size < sizeof(ret->size)) {
-        return HAMI_E_INVAL;
-    }
-    size_t size = ret->size;
-    if (!hami_internal_errors_is_struct_known(ret, size, sizeof(stats))) {
-        return HAMI_E_ABI;
-    }
-    if (hami_internal_manager_is_forked(lock)) {
-        return HAMI_E_FORKED;
-    }
-    const struct hami_internal_counters *counters = &lock->counters;
-    stats.grants = atomic_load(&counters->grants);
-    stats.timeouts = atomic_load(&counters->timeouts);
-    stats.cancels = atomic_load(&counters->cancels);
-    stats.refusals = atomic_load(&counters->refusals);
-    stats.handoffs = atomic_load(&counters->handoffs);
-    stats.releases = atomic_load(&counters->releases);
-    stats.hand_overs = atomic_load(&counters->hand_overs);
-    stats.takeovers = atomic_load(&counters->takeovers);
-    stats.revocations = atomic_load(&counters->revocations);
-    stats.lost = atomic_load(&counters->lost);
-    stats.in_doubt = atomic_load(&counters->in_doubt);
-    stats.undone = atomic_load(&counters->undone);
-    stats.alarms = atomic_load(&counters->alarms);
-    stats.calls = atomic_load(&counters->calls);
-    stats.waiters = atomic_load(&counters->waiters);
-    stats.leases = atomic_load(&counters->leases);
-    (void)pthread_mutex_lock((pthread_mutex_t *)&lock->table.mutex);
-    stats.nodes = (uint32_t)lock->table.node_count;
-    (void)pthread_mutex_unlock((pthread_mutex_t *)&lock->table.mutex);
-    memcpy(ret, &stats, size < sizeof(stats) ? size : sizeof(stats));
-    ret->size = size;
-    return 0;
 }

@@ -77,6 +77,11 @@ static int check_request(const struct hami_nodelock_request *request,
             error, HAMI_E_INVAL, "the owner's uid must be 1 to %d of [A-Za-z0-9._:-]",
             HAMI_NODELOCK_UID_MAX);
     }
+    if (request->group && !hami_internal_names_is_group(request->group)) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "the group must be 1 to %d of [A-Za-z0-9._:/-]",
+                                        HAMI_NODELOCK_GROUP_MAX);
+    }
     return check_keys(request, error);
 }
 
@@ -97,7 +102,9 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
                                    const struct hami_nodelock_request *request)
 {
     const struct hami_allocator *allocator = hami_internal_allocator(lock);
-    struct hami_wait *wait = hami_internal_memory_zero(allocator, sizeof(*wait));
+    size_t group_bytes = request->group ? strlen(request->group) + 1 : 0;
+    struct hami_wait *wait =
+        hami_internal_memory_zero(allocator, sizeof(*wait) + group_bytes);
 
     if (!wait) {
         return NULL;
@@ -111,6 +118,9 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
     wait->since_ns = hami_internal_now(lock);
     wait->deadline_ns = request->deadline_ns;
     wait->priority = request->priority;
+    if (request->group) {
+        wait->group = memcpy(wait + 1, request->group, group_bytes);
+    }
     wait->grant = hami_internal_grant_new(lock, &request->owner);
     wait->lease = hami_internal_memory_zero(allocator, sizeof(*wait->lease));
     if (!wait->grant || !wait->lease) {
@@ -136,7 +146,10 @@ static int intern_keys(struct hami_wait *wait,
             return code;
         }
     }
-    return hami_internal_node_add_keys(wait->node, wait->keys, wait->key_count);
+    int code = hami_internal_node_add_history(wait->node);
+    return code < 0
+               ? code
+               : hami_internal_node_add_keys(wait->node, wait->keys, wait->key_count);
 }
 
 static void give_place(struct hami_wait *wait)

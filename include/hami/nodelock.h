@@ -73,6 +73,10 @@ struct hami_error {
     int status;     /* HTTP status where there was one, else 0 */
     int system;     /* errno where there was one, else 0 */
     char text[512]; /* one line for people, always ended with NUL */
+    /* Of an acquire that ended with LIMIT or TIMEDOUT; else 0. */
+    uint32_t position;    /* waiters that stood before it for one of its keys */
+    uint32_t waiting;     /* waiters of the node, itself included if it had queued */
+    uint64_t expected_ns; /* from then on until its turn, by the node's pace; 0 = not measured */
 };
 #define HAMI_ERROR_INIT HAMI_SIZED(struct hami_error)
 
@@ -108,6 +112,8 @@ HAMI_PUBLIC const char *hami_errname(int code);
 #define HAMI_NODELOCK_KEY_MAX 317    /* characters of a key: DNS prefix, '/', name */
 #define HAMI_NODELOCK_KEYS_MAX 8     /* keys of one request */
 #define HAMI_NODELOCK_PERMITS_MAX 64 /* permits a node */
+#define HAMI_NODELOCK_GROUP_MAX 317  /* characters of a group's name */
+#define HAMI_NODELOCK_OVERTAKEN 4    /* times that one waiter is overtaken, where config says 0 */
 
 #define HAMI_DEADLINE_NEVER UINT64_MAX
 
@@ -134,7 +140,13 @@ struct hami_nodelock_request {
                                   are one grant and one write */
     size_t key_count;          /* 0 with keys NULL, else 1 to HAMI_NODELOCK_KEYS_MAX, no key twice */
     hami_cancel *cancel;       /* NULL, or ends the wait early; referenced until the wait has ended */
-    int32_t priority;          /* higher goes first, but passes one waiter at most 4 times; 0 */
+    int32_t priority;          /* its lane: higher goes first, but a waiter is overtaken at most
+                                  config.overtaken_max times; 0 */
+    const char *group;         /* NULL = none, or 1 to HAMI_NODELOCK_GROUP_MAX of [A-Za-z0-9._:/-]: the
+                                  members of one group, of one namespace and priority, are served one
+                                  after the other, within the same bound */
+    struct hami_error *reterr; /* NULL, or filled where a _start function refuses at once; borrowed for
+                                  the call. The blocking functions have their own */
 };
 #define HAMI_NODELOCK_REQUEST_INIT HAMI_SIZED(struct hami_nodelock_request)
 
@@ -206,6 +218,10 @@ enum hami_log_level { HAMI_LOG_ERROR = 0, HAMI_LOG_WARNING, HAMI_LOG_INFO, HAMI_
 /* Takes over by age a lock whose owner is bound here and still waits for Allocate. This is how two
  * pods got each other's devices in the field; without it such an owner raises an alarm. */
 #define HAMI_NODELOCK_EXPIRE_BOUND_OWNERS 0x1u
+/* Refuses an acquire at once, with LIMIT, whose turn can't come before its deadline by the measured
+ * pace of its node: the error has position and expected time, and its place is kept for its next try
+ * (30 s). Nothing is refused so before a pace is measured. */
+#define HAMI_NODELOCK_REFUSE_EARLY 0x2u
 
 struct hami_nodelock_config {
     size_t size;                      /* sizeof(struct hami_nodelock_config) */
@@ -215,13 +231,14 @@ struct hami_nodelock_config {
                                          The id is `<holder>_<random>`, new for each manager */
     uint32_t permits;                 /* owners a node at a time: 1 to HAMI_NODELOCK_PERMITS_MAX;
                                          0 = 1 */
-    uint32_t flags;                   /* HAMI_NODELOCK_EXPIRE_BOUND_OWNERS */
+    uint32_t flags;                   /* HAMI_NODELOCK_EXPIRE_BOUND_OWNERS, _REFUSE_EARLY */
     uint64_t hold_limit_ms;           /* how long an owner may stay unbound: 1 to 600000; 0 = 15000 */
     uint64_t expire_ms;               /* age that decides about owners that can't be judged otherwise;
                                          0 = 300000 */
     uint64_t call_timeout_ms;         /* of one transport call: 1 to 600000; 0 = 5000 */
     uint64_t stall_limit_ms;          /* waiters behind a holder that stands this long without
-                                         progress get HAMI_E_LIMIT; 0 = they wait on */
+                                         progress, and twice as long as holds last there by the
+                                         measured pace, get HAMI_E_LIMIT; 0 = they wait on */
     uint32_t waiters_per_node_max;    /* 0 = 100000; one more gets HAMI_E_LIMIT */
     uint32_t nodes_max;               /* nodes known at a time; 0 = 65536 */
     void (*wakeup)(void *data);       /* NULL: the manager runs a thread of its own. Else it runs none
@@ -241,6 +258,11 @@ struct hami_nodelock_config {
     struct hami_clock clock;          /* all NULL = the system's; else wakeup is required */
     struct hami_allocator allocator;  /* all NULL = malloc's */
     uint64_t random_seed;             /* 0 = from the system; else holder id and jitter repeat */
+    uint32_t waiters_per_namespace_max; /* of one namespace on one node; one more gets HAMI_E_LIMIT,
+                                         also where the node has room; 0 = no bound of its own */
+    uint32_t overtaken_max;           /* how often one waiter may be overtaken, by waiters that came
+                                         later with a higher priority or to join their group; 1 to
+                                         1000000; 0 = HAMI_NODELOCK_OVERTAKEN */
 };
 #define HAMI_NODELOCK_CONFIG_INIT HAMI_SIZED(struct hami_nodelock_config)
 
@@ -364,7 +386,9 @@ HAMI_PUBLIC uint64_t hami_nodelock_next_deadline(hami_nodelock *lock);
  *           NODE - there is no such node
  *           ACCESS - the store refused
  *           PROTO - the store's answers make no sense
- *           LIMIT - the queue is full, or the holder stalls (config.stall_limit_ms)
+ *           LIMIT - refused early: the node's queue or the namespace's part of it is full (the text
+ *           names the namespace that fills it), the holder stalls (config.stall_limit_ms), or its
+ *           turn can't come before the deadline (HAMI_NODELOCK_REFUSE_EARLY). Its place is kept
  * Blocks    until request.deadline_ns; woken by the grant, the cancel flag, shutdown
  * Threads   MT-Safe. With config.wakeup set another thread must dispatch
  * Callback  no (INVAL)
@@ -666,6 +690,8 @@ struct hami_slot_view {
     uint64_t since_ns;       /* monotonic: since when this very pair is seen */
     bool alarm;              /* stands past its age while its owner still waits for Allocate */
     const char *reason;      /* why it is not free, or what would free it, for people */
+    uint64_t state_since_ns; /* monotonic: since when it is in this state, as far as is known; 0 =
+                                unknown */
 };
 
 /* One waiter. position counts from 0 in the order in which they would be served now. */
@@ -675,7 +701,35 @@ struct hami_waiter_view {
     int32_t priority;
     uint64_t since_ns;       /* monotonic: arrival */
     uint64_t deadline_ns;
+    const char *group;       /* NULL = none */
+    uint32_t overtaken;      /* times that somebody who came later was put before it */
+    bool returned;           /* it came back to a place that was kept for it */
+    uint64_t expected_ns;    /* from now until its turn, by the node's pace; 0 = next, or not measured */
 };
+
+/* How a lock came to its owner. */
+enum hami_hand_over {
+    HAMI_HAND_OVER_TAKE = 0, /* it was free */
+    HAMI_HAND_OVER_DIRECT,   /* released to this waiter, in one write */
+    HAMI_HAND_OVER_TAKEOVER, /* taken from its owner on proof or age */
+    HAMI_HAND_OVER_OWN,      /* the owner's own lock, taken again */
+    HAMI_HAND_OVER_FOREIGN   /* another writer's doing, as a read or a watch told */
+};
+
+/* One hand-over of a lock. Texts are borrowed for the visitor's call. */
+struct hami_hand_over_view {
+    const char *key;
+    uint64_t at_ns;          /* monotonic */
+    enum hami_hand_over how;
+    const char *reason;      /* TAKEOVER: the proof, for people; else "" */
+    struct hami_owner from;  /* whose lock stood there before; members NULL where unknown */
+    struct hami_owner to;    /* its uid NULL where unknown */
+    uint64_t held_ns;        /* how long `from` was seen to hold it; 0 = unknown */
+    uint64_t fence;          /* of the new grant; 0 = none */
+};
+
+/* Hand-overs of a node that are remembered, at most. */
+#define HAMI_NODELOCK_HAND_OVERS_MAX 32
 
 struct hami_node_view {
     size_t size;             /* sizeof(struct hami_node_view) of the library */
@@ -684,6 +738,12 @@ struct hami_node_view {
     size_t slot_count;
     const struct hami_waiter_view *waiters;
     size_t waiter_count;
+    const struct hami_hand_over_view *hand_overs; /* the newest first; only of nodes that this manager
+                                                     was asked for */
+    size_t hand_over_count;  /* 0 to HAMI_NODELOCK_HAND_OVERS_MAX */
+    uint64_t now_ns;         /* monotonic: when the picture was taken */
+    uint64_t pace_ns;        /* how long a lock is held here, of late; 0 = not measured */
+    uint64_t refusals;       /* acquires of this node that ended with LIMIT */
 };
 
 /* Visits one node; a non-zero answer ends the snapshot. No library lock is held. */
@@ -722,6 +782,10 @@ struct hami_nodelock_stats {
     uint32_t waiters;            /* gauge: waiting now */
     uint32_t leases;             /* gauge: not consumed yet */
     uint32_t nodes;              /* gauge: nodes known */
+    uint64_t refused_full;       /* of the refusals: the node's queue was full */
+    uint64_t refused_namespace;  /* the namespace's part of it was full */
+    uint64_t refused_early;      /* the turn could not come before the deadline */
+    uint64_t refused_stalled;    /* the holder stalled */
 };
 #define HAMI_NODELOCK_STATS_INIT HAMI_SIZED(struct hami_nodelock_stats)
 

@@ -27,7 +27,8 @@ MEMORY_OWNERS = 1
 
 class Error(Structure):
     _fields_ = [("size", c_size_t), ("code", c_int), ("status", c_int), ("system", c_int),
-                ("text", c_char * 512)]
+                ("text", c_char * 512), ("position", c_uint32), ("waiting", c_uint32),
+                ("expected_ns", c_uint64)]
 
 
 class Owner(Structure):
@@ -38,7 +39,7 @@ class Request(Structure):
     _fields_ = [("size", c_size_t), ("node", c_char_p), ("owner", Owner), ("deadline_ns",
     c_uint64),
                 ("keys", POINTER(c_char_p)), ("key_count", c_size_t), ("cancel", c_void_p),
-                ("priority", c_int32)]
+                ("priority", c_int32), ("group", c_char_p), ("reterr", POINTER(Error))]
 
 
 class OwnerFacts(Structure):
@@ -67,18 +68,27 @@ class LeaseView(Structure):
 class SlotView(Structure):
     _fields_ = [("key", c_char_p), ("state", c_int), ("value", c_char_p), ("lease", c_char_p),
                 ("owner", Owner), ("holder", c_char_p), ("fence", c_uint64),
-                ("since_ns", c_uint64), ("alarm", c_bool), ("reason", c_char_p)]
+                ("since_ns", c_uint64), ("alarm", c_bool), ("reason", c_char_p),
+                ("state_since_ns", c_uint64)]
 
 
 class WaiterView(Structure):
     _fields_ = [("owner", Owner), ("position", c_uint32), ("priority", c_int32),
-                ("since_ns", c_uint64), ("deadline_ns", c_uint64)]
+                ("since_ns", c_uint64), ("deadline_ns", c_uint64), ("group", c_char_p),
+                ("overtaken", c_uint32), ("returned", c_bool), ("expected_ns", c_uint64)]
+
+
+class HandOverView(Structure):
+    _fields_ = [("key", c_char_p), ("at_ns", c_uint64), ("how", c_int), ("reason", c_char_p),
+                ("from", Owner), ("to", Owner), ("held_ns", c_uint64), ("fence", c_uint64)]
 
 
 class NodeView(Structure):
     _fields_ = [("size", c_size_t), ("node", c_char_p), ("slots", POINTER(SlotView)),
                 ("slot_count", c_size_t), ("waiters", POINTER(WaiterView)),
-                ("waiter_count", c_size_t)]
+                ("waiter_count", c_size_t), ("hand_overs", POINTER(HandOverView)),
+                ("hand_over_count", c_size_t), ("now_ns", c_uint64), ("pace_ns", c_uint64),
+                ("refusals", c_uint64)]
 
 
 class Stats(Structure):
@@ -87,7 +97,9 @@ class Stats(Structure):
                   ("grants", "timeouts", "cancels", "refusals", "handoffs", "releases",
                    "hand_overs", "takeovers", "revocations", "lost", "in_doubt", "undone",
                    "alarms", "calls")),
-                *((name, c_uint32) for name in ("waiters", "leases", "nodes"))]
+                *((name, c_uint32) for name in ("waiters", "leases", "nodes")),
+                *((name, c_uint64) for name in
+                  ("refused_full", "refused_namespace", "refused_early", "refused_stalled"))]
 
 
 class Edit(Structure):
@@ -137,7 +149,8 @@ class Config(Structure):
                 ("waiters_per_node_max", c_uint32), ("nodes_max", c_uint32), ("wakeup", WAKEUP),
                 ("wakeup_data", c_void_p), ("owner_lost", OWNER_LOST),
                 ("owner_lost_data", c_void_p), ("log", LOG), ("log_data", c_void_p),
-                ("clock", Clock), ("allocator", Allocator), ("random_seed", c_uint64)]
+                ("clock", Clock), ("allocator", Allocator), ("random_seed", c_uint64),
+                ("waiters_per_namespace_max", c_uint32), ("overtaken_max", c_uint32)]
 
 
 class KubernetesConfig(Structure):
@@ -180,7 +193,8 @@ STRUCTS: dict[str, type[Structure]] = {
     "hami_error": Error, "hami_owner": Owner, "hami_nodelock_request": Request,
     "hami_owner_facts": OwnerFacts, "hami_annotation": Annotation,
     "hami_node_record": NodeRecord, "hami_lease_view": LeaseView, "hami_slot_view": SlotView,
-    "hami_waiter_view": WaiterView, "hami_node_view": NodeView, "hami_nodelock_stats": Stats,
+    "hami_waiter_view": WaiterView, "hami_hand_over_view": HandOverView,
+    "hami_node_view": NodeView, "hami_nodelock_stats": Stats,
     "hami_transport_edit": Edit, "hami_transport_result": Result, "hami_transport": Transport,
     "hami_clock": Clock, "hami_allocator": Allocator, "hami_nodelock_config": Config,
     "hami_kubernetes_config": KubernetesConfig, "hami_kubernetes_request": KubernetesRequest,

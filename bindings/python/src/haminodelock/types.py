@@ -162,6 +162,10 @@ class Stats:
     waiters: int
     leases: int
     nodes: int
+    refused_full: int
+    refused_namespace: int
+    refused_early: int
+    refused_stalled: int
 
 
 def read_pod(owner: _native.Owner) -> Pod:

@@ -55,6 +55,9 @@ structs! {
         status: c_int,
         system: c_int,
         text: [c_char; 512],
+        position: u32,
+        waiting: u32,
+        expected_ns: u64,
     }
     hami_owner {
         namespace_name: Text,
@@ -70,6 +73,8 @@ structs! {
         key_count: usize,
         cancel: *mut hami_cancel,
         priority: i32,
+        group: Text,
+        reterr: *mut hami_error,
     }
     hami_owner_facts {
         size: usize,
@@ -132,6 +137,8 @@ structs! {
         clock: hami_clock,
         allocator: hami_allocator,
         random_seed: u64,
+        waiters_per_namespace_max: u32,
+        overtaken_max: u32,
     }
     hami_lease_view {
         size: usize,
@@ -156,6 +163,7 @@ structs! {
         since_ns: u64,
         alarm: bool,
         reason: Text,
+        state_since_ns: u64,
     }
     hami_waiter_view {
         owner: hami_owner,
@@ -163,6 +171,20 @@ structs! {
         priority: i32,
         since_ns: u64,
         deadline_ns: u64,
+        group: Text,
+        overtaken: u32,
+        returned: bool,
+        expected_ns: u64,
+    }
+    hami_hand_over_view {
+        key: Text,
+        at_ns: u64,
+        how: c_int,
+        reason: Text,
+        from: hami_owner,
+        to: hami_owner,
+        held_ns: u64,
+        fence: u64,
     }
     hami_node_view {
         size: usize,
@@ -171,6 +193,11 @@ structs! {
         slot_count: usize,
         waiters: *const hami_waiter_view,
         waiter_count: usize,
+        hand_overs: *const hami_hand_over_view,
+        hand_over_count: usize,
+        now_ns: u64,
+        pace_ns: u64,
+        refusals: u64,
     }
     hami_nodelock_stats {
         size: usize,
@@ -191,6 +218,10 @@ structs! {
         waiters: u32,
         leases: u32,
         nodes: u32,
+        refused_full: u64,
+        refused_namespace: u64,
+        refused_early: u64,
+        refused_stalled: u64,
     }
     hami_transport_edit {
         action: c_int,

@@ -73,6 +73,8 @@ impl Request {
             key_count: keys.len(),
             cancel: self.cancel.as_ref().map_or(ptr::null_mut(), |cancel| cancel.raw),
             priority: self.priority,
+            group: ptr::null(),
+            reterr: ptr::null_mut(),
         };
         Ok(Native { request, _node: node, _owner: owner, _keys: keys })
     }

@@ -58,6 +58,14 @@ stats! {
     waiters: u32,
     leases: u32,
     nodes: u32,
+    /// Of the refusals: the node's queue was full.
+    refused_full: u64,
+    /// The namespace's part of it was full.
+    refused_namespace: u64,
+    /// The turn could not come before the deadline.
+    refused_early: u64,
+    /// The holder stalled.
+    refused_stalled: u64,
 }
 
 /// The state of one lock of a node, as this manager sees it.

@@ -293,6 +293,8 @@ impl Builder {
                 data: ptr::null_mut(),
             },
             random_seed: 0,
+            waiters_per_namespace_max: 0,
+            overtaken_max: 0,
         };
         let (mut raw, mut error) = (ptr::null_mut(), detail());
         let code = unsafe { sys::hami_nodelock_new(&config, &mut raw, &mut error) };

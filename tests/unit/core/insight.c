@@ -1,0 +1,311 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an operator can see: the pace of a node, its last hand-overs, and what waiters may
+ * expect.
+ */
+#include "history.h"
+#include "pace.h"
+#include "scripted.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* ---- pace ---- */
+
+START_TEST(a_pace_is_measured_after_a_few_holds_and_forgotten_when_it_is_old)
+{
+    struct hami_internal_pace pace = {0};
+
+    for (int i = 0; i < 3; i++) {
+        hami_internal_pace_add(&pace, 2 * SECOND, 10 * SECOND);
+        ck_assert_uint_eq(hami_internal_pace_hold(&pace, 10 * SECOND), 0);
+    }
+    hami_internal_pace_add(&pace, 2 * SECOND, 10 * SECOND);
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, 10 * SECOND), 2 * SECOND);
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, 609 * SECOND), 2 * SECOND);
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, 610 * SECOND), 0);
+}
+END_TEST
+
+START_TEST(outliers_do_not_move_the_pace_and_a_change_does)
+{
+    struct hami_internal_pace pace = {0};
+
+    for (int i = 0; i < 12; i++) {
+        hami_internal_pace_add(&pace, SECOND, SECOND);
+    }
+    /* Two stalls of five minutes, and two binds that failed at once. */
+    hami_internal_pace_add(&pace, 300 * SECOND, SECOND);
+    hami_internal_pace_add(&pace, 1000, SECOND);
+    hami_internal_pace_add(&pace, UINT64_MAX, SECOND);
+    hami_internal_pace_add(&pace, 0, SECOND);
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, SECOND), SECOND);
+    for (int i = 0; i < HAMI_INTERNAL_PACE_HOLDS; i++) {
+        hami_internal_pace_add(&pace, 3 * SECOND, SECOND);
+    }
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, SECOND), 3 * SECOND);
+    for (int i = 0; i < HAMI_INTERNAL_PACE_HOLDS; i++) {
+        hami_internal_pace_add(&pace, 0, SECOND);
+    }
+    ck_assert_uint_eq(hami_internal_pace_hold(&pace, SECOND), 1000);
+}
+END_TEST
+
+START_TEST(expected_waits_follow_from_pace_permits_and_who_is_ahead)
+{
+    static const struct {
+        uint64_t hold, ahead, permits, standing, oldest, least, most;
+    } cases[] = {
+        {0, 9, 1, 1, 0, 0, 0},    /* not measured */
+        {10, 0, 1, 0, 0, 0, 0},   /* free, and nobody before */
+        {10, 0, 1, 1, 0, 10, 10}, /* a hold has just begun */
+        {10, 0, 1, 1, 4, 6, 6},   /* it is under way */
+        {10, 0, 1, 1, 99, 0, 0},  /* it is overdue: any moment */
+        {10, 3, 1, 1, 4, 36, 36}, /* and three are before */
+        {10, 2, 1, 0, 0, 20, 20}, /* it is free, and two are before */
+        {10, 0, 2, 1, 4, 0, 0},   /* the second permit is free */
+        {10, 4, 2, 2, 4, 23, 23}, /* two at a time */
+        /* nothing overflows */
+        {10, UINT64_MAX, 1, 1, 4, UINT64_MAX / 8, UINT64_MAX / 2 + 10},
+        {UINT64_MAX / 4, 9, 1, 1, 0, UINT64_MAX / 8, UINT64_MAX},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint64_t found =
+            hami_internal_pace_expect(cases[i].hold, cases[i].ahead, cases[i].permits,
+                                      cases[i].standing, cases[i].oldest);
+        ck_assert_msg(found >= cases[i].least && found <= cases[i].most,
+                      "row %zu: expected %llu", i, (unsigned long long)found);
+    }
+}
+END_TEST
+
+/* ---- history ---- */
+
+static void add(struct hami_internal_history *history, uint64_t fence, size_t length)
+{
+    static char name[254];
+
+    memset(name, 'x', sizeof(name));
+    name[length] = '\0';
+    struct hami_internal_hand_over entry = {.how = HAMI_HAND_OVER_TAKE,
+                                            .fence = fence,
+                                            .from = {"ns", name, ""},
+                                            .to = {"", name, "u"}};
+    hami_internal_history_add(history, &entry);
+}
+
+START_TEST(a_history_keeps_the_newest_within_its_bounds)
+{
+    struct hami_internal_history *history = calloc(1, sizeof(*history));
+    uint64_t random = 7;
+
+    for (uint64_t fence = 1; fence <= 2000; fence++) {
+        struct hami_internal_hand_over entry;
+        size_t at = 0, count = 0;
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        add(history, fence, fence % 100 < 50 ? 1 : random >> 56 & 0xfd);
+        while (hami_internal_history_read(history, &at, &entry)) {
+            ck_assert_uint_eq(entry.fence, fence - history->count + 1 + count);
+            ck_assert_str_eq(entry.from.namespace_name, "ns");
+            ck_assert_str_eq(entry.from.name, entry.to.name);
+            ck_assert_str_eq(entry.to.uid, "u");
+            count++;
+        }
+        ck_assert_uint_eq(count, history->count);
+        ck_assert_uint_le(count, HAMI_NODELOCK_HAND_OVERS_MAX);
+        ck_assert_uint_ge(count, fence < 5 ? fence : 5);
+        if (fence % 100 == 49) {
+            ck_assert_uint_eq(count, HAMI_NODELOCK_HAND_OVERS_MAX);
+        }
+    }
+    free(history);
+}
+END_TEST
+
+/* ---- snapshot ---- */
+
+struct seen {
+    struct hami_node_view view;
+    struct hami_slot_view slot;
+    struct hami_waiter_view waiters[4];
+    struct hami_hand_over_view hand_overs[HAMI_NODELOCK_HAND_OVERS_MAX];
+    char from[8], to[8], reason[128], group[16];
+};
+
+static int see(void *data, const struct hami_node_view *view)
+{
+    struct seen *seen = data;
+
+    seen->view = *view;
+    seen->slot = view->slots[0];
+    for (size_t i = 0; i < view->waiter_count && i < 4; i++) {
+        seen->waiters[i] = view->waiters[i];
+    }
+    if (view->waiter_count > 0 && view->waiters[0].group) {
+        (void)snprintf(seen->group, sizeof(seen->group), "%s", view->waiters[0].group);
+    }
+    for (size_t i = 0; i < view->hand_over_count; i++) {
+        seen->hand_overs[i] = view->hand_overs[i];
+    }
+    if (view->hand_over_count > 0) {
+        const struct hami_hand_over_view *last = &view->hand_overs[0];
+        (void)snprintf(seen->from, sizeof(seen->from), "%s",
+                       last->from.name ? last->from.name : "-");
+        (void)snprintf(seen->to, sizeof(seen->to), "%s",
+                       last->to.name ? last->to.name : "-");
+        (void)snprintf(seen->reason, sizeof(seen->reason), "%s", last->reason);
+    }
+    return 0;
+}
+
+static struct seen look(void)
+{
+    struct seen seen = {.from = "", .to = "", .reason = "", .group = ""};
+
+    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, "n1", see, &seen), 0);
+    return seen;
+}
+
+static uint64_t look_pace(void)
+{
+    return hami_nodelock_snapshot(scripted_lock, "n1", see, &(struct seen){0}) == 0
+               ? look().view.pace_ns
+               : 0;
+}
+
+/* One after the other is granted, holds for this long, and gives back. */
+static void hold_one(const char *name, uint64_t ms)
+{
+    struct scripted_wait wait;
+
+    scripted_acquire(&wait, "n1", name, 60000);
+    ck_assert(wait.ended);
+    ck_assert_int_eq(wait.code, 0);
+    scripted_advance(ms);
+    struct scripted_done done;
+    scripted_release(&done, wait.lease, 1000);
+    ck_assert(done.ended);
+}
+
+static void plain(void)
+{
+    scripted_start((struct scripted_options){.watch = true});
+}
+
+START_TEST(a_snapshot_tells_the_last_hand_overs)
+{
+    static struct scripted_wait b, c;
+    struct scripted_wait a;
+    struct scripted_done done;
+
+    scripted_acquire(&a, "n1", "a", 60000);
+    struct seen seen = look();
+    ck_assert_uint_eq(seen.view.hand_over_count, 1);
+    ck_assert_int_eq(seen.hand_overs[0].how, HAMI_HAND_OVER_TAKE);
+    ck_assert_str_eq(seen.from, "-");
+    ck_assert_str_eq(seen.to, "a");
+    ck_assert_uint_eq(seen.hand_overs[0].fence, hami_lease_fence(a.lease));
+    scripted_acquire(&b, "n1", "b", 60000);
+    scripted_advance(300);
+    scripted_release(&done, a.lease, 1000);
+    seen = look();
+    ck_assert_uint_eq(seen.view.hand_over_count, 2);
+    ck_assert_int_eq(seen.hand_overs[0].how, HAMI_HAND_OVER_DIRECT);
+    ck_assert_uint_eq(seen.hand_overs[0].held_ns, 300 * MS);
+    ck_assert_uint_eq(seen.hand_overs[0].at_ns, scripted_now_ns);
+    ck_assert_str_eq(seen.hand_overs[0].key, HAMI_NODELOCK_KEY);
+    ck_assert_str_eq(seen.from, "a");
+    ck_assert_str_eq(seen.to, "b");
+    ck_assert_int_eq(seen.hand_overs[1].how, HAMI_HAND_OVER_TAKE);
+    /* Another's lock, taken over by its age: there is nobody to ask. */
+    scripted_release(&done, b.lease, 1000);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY,
+                                     "2026-01-01T00:00:00Z,ns,x"),
+                     0);
+    scripted_acquire(&c, "n1", "c", 3600000);
+    scripted_advance(300000);
+    ck_assert(c.ended);
+    seen = look();
+    ck_assert_int_eq(seen.hand_overs[0].how, HAMI_HAND_OVER_TAKEOVER);
+    ck_assert_str_ne(seen.reason, "");
+    ck_assert_str_eq(seen.from, "x");
+    ck_assert_str_eq(seen.to, "c");
+    ck_assert_int_eq(seen.hand_overs[1].how, HAMI_HAND_OVER_FOREIGN);
+    ck_assert_int_eq(hami_lease_handoff(c.lease), 0);
+}
+END_TEST
+
+START_TEST(a_snapshot_tells_pace_expected_times_and_groups)
+{
+    static struct scripted_wait waits[3];
+    struct hami_nodelock_request request;
+
+    for (int i = 0; i < 4; i++) {
+        ck_assert_uint_eq(look_pace(), 0);
+        hold_one("h", 2000);
+    }
+    ck_assert_uint_eq(look_pace(), 2 * SECOND);
+    scripted_acquire(&waits[0], "n1", "a", 60000);
+    scripted_advance(500);
+    ck_assert_int_eq(hami_lease_handoff(waits[0].lease), 0);
+    scripted_request(&request, "n1", "b");
+    request.group = "gang";
+    scripted_acquire_as(&waits[1], &request, 60000);
+    scripted_acquire(&waits[2], "n1", "c", 60000);
+    scripted_advance(100);
+    struct seen seen = look();
+    ck_assert_uint_eq(seen.view.now_ns, scripted_now_ns);
+    ck_assert_int_eq(seen.slot.state, HAMI_SLOT_HANDED_OFF);
+    ck_assert_uint_eq(seen.slot.state_since_ns, scripted_now_ns - 100 * MS);
+    ck_assert_uint_eq(seen.slot.since_ns, scripted_now_ns - 600 * MS);
+    ck_assert_uint_eq(seen.view.waiter_count, 2);
+    ck_assert_uint_eq(seen.waiters[0].expected_ns, 1400 * MS);
+    ck_assert_uint_eq(seen.waiters[1].expected_ns, 3400 * MS);
+    ck_assert_str_eq(seen.group, "gang");
+    ck_assert_ptr_null(seen.waiters[1].group);
+    ck_assert(!seen.waiters[0].returned);
+}
+END_TEST
+
+START_TEST(a_snapshot_of_many_waiters_is_whole)
+{
+    enum { WAITERS = 3000 };
+    static struct scripted_wait waits[WAITERS];
+    struct scripted_wait holder;
+
+    scripted_acquire(&holder, "n1", "holder", 3600000);
+    for (int i = 0; i < WAITERS; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "a-pod-with-a-rather-long-name-%d", i);
+        scripted_acquire(&waits[i], "n1", name, 3600000);
+    }
+    struct seen seen = look();
+    ck_assert_uint_eq(seen.view.waiter_count, WAITERS);
+    ck_assert_uint_eq(seen.waiters[3].position, 3);
+    ck_assert_int_eq(hami_lease_handoff(holder.lease), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("insight");
+    TCase *pure = tcase_create("pure"), *simple = tcase_create("snapshot");
+
+    tcase_add_test(pure,
+                   a_pace_is_measured_after_a_few_holds_and_forgotten_when_it_is_old);
+    tcase_add_test(pure, outliers_do_not_move_the_pace_and_a_change_does);
+    tcase_add_test(pure, expected_waits_follow_from_pace_permits_and_who_is_ahead);
+    tcase_add_test(pure, a_history_keeps_the_newest_within_its_bounds);
+    tcase_add_checked_fixture(simple, plain, scripted_stop);
+    tcase_add_test(simple, a_snapshot_tells_the_last_hand_overs);
+    tcase_add_test(simple, a_snapshot_tells_pace_expected_times_and_groups);
+    tcase_add_test(simple, a_snapshot_of_many_waiters_is_whole);
+    suite_add_tcase(suite, pure);
+    suite_add_tcase(suite, simple);
+    return scripted_run(suite);
+}
