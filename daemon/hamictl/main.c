@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hamictl: what an operator looks at when a pod does not start. Reads only.
+ * hamictl: what an operator looks at when a pod does not start, and how he lets a lock go
+ * that nobody else will. Here: the command line; the commands have a file each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,68 +11,168 @@
 #include <curl/curl.h>
 #include <hami/kubernetes.h>
 
-#include "explain.h"
-#include "flags.h"
+#include "command.h"
 #include "sources.h"
-#include "table.h"
 
-struct options {
-    const char *hamid;
-    const char *kubeconfig;
-    const char *context;
-    const char *node;
-    const char *output;
-    struct hamid_flag_list arguments;
+#define FLAGS_MAX 16
+
+enum {
+    LOCKS = 1 << 0,
+    QUEUE = 1 << 1,
+    EXPLAIN = 1 << 2,
+    RELEASE = 1 << 3,
+    WATCH = 1 << 4,
+    DOCTOR = 1 << 5,
+    ALL = 0x3f
 };
 
-static const char locks_closing[] =
-    "Without --hamid the locks are read from the nodes' annotations; queues are known to "
-    "hamid "
-    "alone.\n\nExamples:\n"
-    "  hamictl locks\n"
-    "  hamictl locks --hamid http://127.0.0.1:8080 -o json\n"
-    "  kubectl -n kube-system port-forward deploy/kube-scheduler 8080 & hamictl locks "
-    "--hamid "
-    "http://127.0.0.1:8080";
+struct command {
+    unsigned bit;
+    const char *word;
+    const char *name;
+    const char *usage;
+    const char *brief; /* for the list of all commands */
+    const char *summary;
+    const char *closing;
+    int (*run)(const struct options *options);
+};
 
-static const char explain_closing[] = "Examples:\n"
-                                      "  hamictl explain default/train-0\n"
-                                      "  hamictl explain default/train-0 --hamid "
-                                      "http://127.0.0.1:8080    (with its place in the "
-                                      "queue)";
+static const struct command commands[] = {
+    {LOCKS, "locks", "hamictl locks", "[flags]",
+     "who holds which node, since when, and how many wait",
+     "Lists the nodes that are locked: by whom, since when, and how many pods wait.",
+     "TOKEN stands for the lock exactly as it is now; 'hamictl release' wants it.\n"
+     "Without --hamid the locks are read from the nodes' annotations; queues are known "
+     "to\nhamid alone.\n\nExamples:\n"
+     "  hamictl locks\n"
+     "  hamictl locks --node gpu-0 -o json\n"
+     "  kubectl -n kube-system port-forward deploy/kube-scheduler 8080 &\n"
+     "  hamictl locks --hamid http://127.0.0.1:8080",
+     command_locks},
+    {QUEUE, "queue", "hamictl queue", "NODE [flags]",
+     "who waits for a node, in the order in which they are served",
+     "Lists the pods that wait for a node, in the order in which they are served, and "
+     "who holds it.",
+     "Queues are known to hamid alone: without --hamid only the holder is told.\n\n"
+     "Examples:\n"
+     "  hamictl queue gpu-0 --hamid http://127.0.0.1:8080\n"
+     "  hamictl queue gpu-0 --hamid http://127.0.0.1:8080 -o json",
+     command_queue},
+    {EXPLAIN, "explain", "hamictl explain", "NAMESPACE/POD [flags]",
+     "why a pod waits, and what would free its node",
+     "Says why a pod waits: its place, who holds its node and for how long, where that "
+     "pod stands, and what would free the lock.",
+     "Examples:\n"
+     "  hamictl explain default/train-0\n"
+     "  hamictl explain default/train-0 --hamid http://127.0.0.1:8080    (with its place "
+     "in the queue)",
+     command_explain},
+    {RELEASE, "release", "hamictl release", "NODE --expect TOKEN [flags]",
+     "removes a lock by hand, if it is still the one that was looked at",
+     "Removes a node's lock by hand. TOKEN, from 'hamictl locks', stands for lock and "
+     "lease as they were when you looked: if they have changed, nothing is written and "
+     "you are told what stands there now.",
+     "What it does about the pod that the lock names:\n"
+     "  not bound to a node    its binding is revoked first (hami.io/mutex.revoked), so\n"
+     "                         that one which is on its way is refused\n"
+     "  gone, finished, runs   the lock is removed\n"
+     "  bound, and waits for   refused without --force: the device plugin may be about\n"
+     "  its devices            to serve it, and would serve the next pod instead\n\n"
+     "Examples:\n"
+     "  hamictl locks --node gpu-0                               (shows the token)\n"
+     "  hamictl release gpu-0 --expect 5d1f2c3a4b596877\n"
+     "  hamictl release gpu-0 --key cambricon.com/dsmlu.lock --expect 5d1f2c3a4b596877 "
+     "--yes",
+     command_release},
+    {WATCH, "watch", "hamictl watch", "[flags]", "shows locks as they come and go",
+     "Shows locks as they come and go: a table that is drawn again on a terminal, else a "
+     "line for each change.",
+     "It asks hamid every --interval, or where none is named the API server, answered "
+     "from its\ncache. Interrupt it to end it.\n\nExamples:\n"
+     "  hamictl watch --hamid http://127.0.0.1:8080\n"
+     "  hamictl watch --node gpu-0 --interval 1s | tee locks.txt\n"
+     "  hamictl watch -o json --for 1m",
+     command_watch},
+};
 
-static void fill_flags(struct options *options, bool is_locks, struct hamid_flag *flags)
+static const struct {
+    unsigned commands;
+    const char *name, *aliases;
+    enum hamid_flag_kind kind;
+    size_t offset;
+    const char *argument, *help;
+} flag_table[] = {
+#define TEXT HAMID_FLAG_TEXT
+#define AT(member) offsetof(struct options, member)
+    {ALL & ~RELEASE, "hamid", NULL, TEXT, AT(hamid), "URL",
+     "Ask this hamid scheduler: the address of its --listen or --metrics-listen."},
+    {ALL, "kubeconfig", NULL, TEXT, AT(kubeconfig), "FILE",
+     "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
+     "service account."},
+    {ALL, "context", NULL, TEXT, AT(context), "NAME", "The kubeconfig's context."},
+    {LOCKS | WATCH, "node", NULL, TEXT, AT(node), "NAME", "Show this node alone."},
+    {ALL & ~(EXPLAIN | RELEASE), "output", "o", TEXT, AT(output), "table|json",
+     "How it is printed."},
+    {RELEASE, "expect", NULL, TEXT, AT(expect), "TOKEN",
+     "Release this very lock, as 'hamictl locks' printed its token. Required."},
+    {RELEASE, "key", NULL, TEXT, AT(key), "KEY",
+     "The lock's annotation. Default: hami.io/mutex.lock."},
+    {RELEASE, "force", NULL, HAMID_FLAG_BOOLEAN, AT(is_forced), NULL,
+     "Release it though its pod is bound to the node and waits for its devices."},
+    {RELEASE, "yes", "y", HAMID_FLAG_BOOLEAN, AT(is_confirmed), NULL, "Don't ask."},
+    {WATCH, "interval", NULL, HAMID_FLAG_DURATION, AT(interval_ms), "DURATION",
+     "How long to wait between two looks. Default: 1s with --hamid, else 5s."},
+    {WATCH, "for", NULL, HAMID_FLAG_DURATION, AT(for_ms), "DURATION",
+     "End after this time. Default: when it is interrupted."},
+#undef TEXT
+#undef AT
+};
+
+static void fill_flags(const struct command *command, struct options *options,
+                       struct hamid_flag *flags)
 {
-    const struct hamid_flag all[] = {
-        {"hamid", NULL, HAMID_FLAG_TEXT, &options->hamid, "URL",
-         "Ask this hamid scheduler: the address of its --listen or --metrics-listen.", 0,
-         0, NULL},
-        {"kubeconfig", NULL, HAMID_FLAG_TEXT, &options->kubeconfig, "FILE",
-         "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
-         "service "
-         "account.",
-         0, 0, NULL},
-        {"context", NULL, HAMID_FLAG_TEXT, &options->context, "NAME",
-         "The kubeconfig's context.", 0, 0, NULL},
-        /* explain's table ends here */
-        {is_locks ? "node" : NULL, NULL, HAMID_FLAG_TEXT, &options->node, "NAME",
-         "Show this node alone.", 0, 0, NULL},
-        {"output", "o", HAMID_FLAG_TEXT, &options->output, "table|json",
-         "How it is printed.", 0, 0, NULL},
-        {NULL, NULL, HAMID_FLAG_TEXT, NULL, NULL, NULL, 0, 0, NULL},
-    };
-    memcpy(flags, all, sizeof(all));
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(flag_table) / sizeof(flag_table[0]); i++) {
+        if ((flag_table[i].commands & command->bit) == 0) {
+            continue;
+        }
+        flags[count++] = (struct hamid_flag){
+            .name = flag_table[i].name,
+            .aliases = flag_table[i].aliases,
+            .kind = flag_table[i].kind,
+            .value = (char *)options + flag_table[i].offset,
+            .argument = flag_table[i].argument,
+            .help = flag_table[i].help,
+        };
+    }
+    flags[count] = (struct hamid_flag){.name = NULL};
 }
 
-static int fail(const char *error)
+/* ---- what the commands share ---------------------------------------------------- */
+
+int command_fail(const char *error)
 {
     (void)fprintf(stderr, "hamictl: %s\n", error);
-    return 1;
+    return EXIT_FAILED;
 }
 
-/* ---- locks ---------------------------------------------------------------------- */
+const char *command_pod(const char *text, char *namespace_name)
+{
+    const char *slash = strchr(text, '/');
+    (void)snprintf(namespace_name, 64, "default");
+    if (slash != NULL) {
+        size_t length = (size_t)(slash - text);
+        if (length == 0 || length >= 64) {
+            return NULL;
+        }
+        memcpy(namespace_name, text, length);
+        namespace_name[length] = '\0';
+        text = slash + 1;
+    }
+    return *text == '\0' || strchr(text, '/') != NULL ? NULL : text;
+}
 
-static json_t *get_nodes(const struct options *options, char *error)
+json_t *command_nodes(const struct options *options, char *error)
 {
     if (options->hamid != NULL) {
         return source_from_hamid(options->hamid, error);
@@ -85,240 +186,83 @@ static json_t *get_nodes(const struct options *options, char *error)
     return nodes;
 }
 
-/* A hamid shows all nodes; the flag picks one. */
-static json_t *pick_node(json_t *nodes, const char *node)
+void command_print_json(json_t *json)
 {
-    json_t *picked = json_array();
-    const json_t *found = explain_find_node(nodes, node);
-    if (found != NULL) {
-        (void)json_array_append(picked, (json_t *)found);
-    }
-    json_decref(nodes);
-    return picked;
-}
-
-static int show_locks(const struct options *options)
-{
-    char error[SOURCE_ERROR_MAX] = "";
-    int status = 0;
-    json_t *nodes = get_nodes(options, error);
-    if (nodes == NULL) {
-        return fail(error);
-    }
-    if (options->node != NULL) {
-        nodes = pick_node(nodes, options->node);
-    }
-    if (options->output != NULL && strcmp(options->output, "json") == 0) {
-        (void)json_dumpf(nodes, stdout, JSON_INDENT(2));
-        (void)fputc('\n', stdout);
-    } else if (json_array_size(nodes) == 0) {
-        (void)puts("No node is locked.");
-    } else {
-        status = table_print(nodes, stdout) == 0 ? 0 : fail("out of memory");
-    }
-    json_decref(nodes);
-    return status;
-}
-
-/* ---- explain -------------------------------------------------------------------- */
-
-static void say_wait(const json_t *node, const json_t *waiter)
-{
-    char waited[32];
-    table_age(json_number_value(json_object_get(waiter, "waitedSeconds")), waited,
-              sizeof(waited));
-    long long place = json_integer_value(json_object_get(waiter, "position"));
-    (void)printf("It waits for node %s since %s: place %lld of %zu.\n",
-                 source_text(node, "node"), waited, place + 1,
-                 json_array_size(json_object_get(node, "waiters")));
-}
-
-static int say_lock(hami_kubernetes *client, const char *node, const json_t *slot,
-                    char *error)
-{
-    char text[EXPLAIN_TEXT_MAX];
-    char age[32];
-    bool exists = false;
-    json_t *holder = NULL;
-    const char *namespace_name = source_text(slot, "namespace");
-    const char *name = source_text(slot, "pod");
-    const json_t *seconds = json_object_get(slot, "ageSeconds");
-    table_age(seconds != NULL ? json_number_value(seconds) : -1, age, sizeof(age));
-    (void)printf("Node %s: %s is %s", node, source_text(slot, "key"),
-                 source_text(slot, "state"));
-    if (name[0] != '\0') {
-        (void)printf(" by pod %s/%s", namespace_name, name);
-    }
-    (void)printf(" (fence %s, age %s).\n", source_text(slot, "fence"), age);
-    if (source_text(slot, "reason")[0] != '\0') {
-        (void)printf("  hamid says: %s.\n", source_text(slot, "reason"));
-    }
-    if (name[0] != '\0') {
-        holder = source_pod(client, namespace_name, name, &exists, error);
-        if (holder == NULL && error[0] != '\0') {
-            return -1;
-        }
-        explain_pod(holder, text, sizeof(text));
-        (void)printf("  Pod %s/%s %s.\n", namespace_name, name, text);
-    }
-    explain_lock(slot, holder, node, text, sizeof(text));
-    (void)printf("  What would free it: %s.\n", text);
-    json_decref(holder);
-    return 0;
-}
-
-static int say_node(hami_kubernetes *client, const char *node, const json_t *nodes,
-                    const char *namespace_name, const char *name, char *error)
-{
-    size_t index = 0;
-    const json_t *slot = NULL;
-    const json_t *entry = explain_find_node(nodes, node);
-    if (entry == NULL || json_array_size(json_object_get(entry, "slots")) == 0) {
-        (void)printf("Node %s is not locked: no lock holds this pod back.\n", node);
-        return 0;
-    }
-    json_array_foreach(json_object_get(entry, "slots"), index, slot)
-    {
-        if (strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
-            strcmp(source_text(slot, "pod"), name) == 0) {
-            (void)printf("It holds the lock %s of node %s itself.\n",
-                         source_text(slot, "key"), node);
-        }
-        if (say_lock(client, node, slot, error) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int explain_with(hami_kubernetes *client, const struct options *options,
-                        const char *namespace_name, const char *name)
-{
-    char error[SOURCE_ERROR_MAX] = "";
-    char text[EXPLAIN_TEXT_MAX];
-    bool exists = false;
-    const json_t *waiter = NULL;
-    json_t *pod = source_pod(client, namespace_name, name, &exists, error);
-    if (pod == NULL && error[0] != '\0') {
-        return fail(error);
-    }
-    explain_pod(pod, text, sizeof(text));
-    (void)printf("Pod %s/%s %s.\n", namespace_name, name, text);
-    json_t *nodes = options->hamid != NULL ? source_from_hamid(options->hamid, error)
-                                           : source_from_cluster(client, NULL, error);
-    const json_t *entry = explain_find_waiter(nodes, namespace_name, name, &waiter);
-    const char *node = entry != NULL ? source_text(entry, "node")
-                       : pod != NULL ? explain_node_of(pod)
-                                     : "";
-    int status = nodes != NULL ? 0 : -1;
-    if (entry != NULL) {
-        say_wait(entry, waiter);
-    } else if (options->hamid != NULL && nodes != NULL) {
-        (void)puts("It waits in no queue of this hamid.");
-    }
-    if (status == 0 && node[0] != '\0') {
-        status = say_node(client, node, nodes, namespace_name, name, error);
-    }
-    json_decref(nodes);
-    json_decref(pod);
-    return status == 0 ? 0 : fail(error);
-}
-
-static int explain(const struct options *options)
-{
-    char error[SOURCE_ERROR_MAX] = "";
-    char namespace_name[64] = "default";
-    const char *name =
-        options->arguments.count == 1 ? options->arguments.values[0] : NULL;
-    const char *slash = name != NULL ? strchr(name, '/') : NULL;
-    if (slash != NULL && (size_t)(slash - name) < sizeof(namespace_name)) {
-        memcpy(namespace_name, name, (size_t)(slash - name));
-        namespace_name[slash - name] = '\0';
-        name = slash + 1;
-    }
-    if (name == NULL || *name == '\0' || strchr(name, '/') != NULL) {
-        (void)fprintf(stderr, "hamictl explain: name one pod, as NAMESPACE/POD\n");
-        return 2;
-    }
-    hami_kubernetes *client = source_login(options->kubeconfig, options->context, error);
-    if (client == NULL) {
-        return fail(error);
-    }
-    int status = explain_with(client, options, namespace_name, name);
-    (void)hami_kubernetes_free(client);
-    return status;
+    (void)json_dumpf(json, stdout, JSON_INDENT(2));
+    (void)fputc('\n', stdout);
+    json_decref(json);
 }
 
 /* ---- the command line ----------------------------------------------------------- */
 
 static void show_help(FILE *out)
 {
-    (void)fputs(
-        "usage: hamictl COMMAND [flags]\n\n"
-        "Looks at HAMi's node locks. Commands:\n\n"
-        "  locks                  who holds which node, since when, and how many wait\n"
-        "  explain NAMESPACE/POD  why a pod waits, and what would free its node\n\n"
-        "'hamictl COMMAND --help' lists a command's flags.\n",
-        out);
+    (void)fputs("usage: hamictl COMMAND [flags]\n\n"
+                "Looks at HAMi's node locks. Commands:\n\n",
+                out);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        char usage[64];
+        const char *flags = strstr(commands[i].usage, "[flags]");
+        (void)snprintf(usage, sizeof(usage), "%s %.*s", commands[i].word,
+                       (int)(flags - commands[i].usage), commands[i].usage);
+        (void)fprintf(out, "  %-30s %s\n", usage, commands[i].brief);
+    }
+    (void)fputs("\n'hamictl COMMAND --help' has a command's flags and examples.\n", out);
 }
 
-static int run(const char *name, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
-    struct hamid_flag flags[8];
+    struct hamid_flag flags[FLAGS_MAX];
     char error[HAMID_FLAG_ERROR_MAX];
-    bool is_locks = strcmp(name, "locks") == 0;
     memset(&options, 0, sizeof(options));
-    fill_flags(&options, is_locks, flags);
-    struct hamid_command command = {
-        .name = is_locks ? "hamictl locks" : "hamictl explain",
-        .usage = is_locks ? "[flags]" : "NAMESPACE/POD [flags]",
-        .summary =
-            is_locks
-                ? "Lists the nodes that are locked: by whom, since when, and how many "
-                  "pods wait."
-                : "Says why a pod waits: its place, who holds its node, where that pod "
-                  "stands, and what would free the lock.",
-        .closing = is_locks ? locks_closing : explain_closing,
-        .flags = flags,
-    };
+    fill_flags(command, &options, flags);
+    const struct hamid_command line = {.name = command->name,
+                                       .usage = command->usage,
+                                       .summary = command->summary,
+                                       .closing = command->closing,
+                                       .flags = flags};
+    bool takes_words = (command->bit & (QUEUE | EXPLAIN | RELEASE)) != 0;
     enum hamid_flags_result result = hamid_flags_parse(
-        &command, argc, argv, is_locks ? NULL : &options.arguments, error);
+        &line, argc, argv, takes_words ? &options.arguments : NULL, error);
     if (result == HAMID_FLAGS_HELP) {
-        char *help = hamid_flags_help(&command);
+        char *help = hamid_flags_help(&line);
         (void)fputs(help != NULL ? help : "out of memory\n", stdout);
         free(help);
         return 0;
     }
     if (result == HAMID_FLAGS_WRONG) {
-        (void)fprintf(stderr, "%s: %s\n", command.name, error);
-        return 2;
+        (void)fprintf(stderr, "%s: %s\n", command->name, error);
+        return EXIT_USAGE;
     }
-    if (options.output != NULL && strcmp(options.output, "json") != 0 &&
+    options.is_json = options.output != NULL && strcmp(options.output, "json") == 0;
+    if (options.output != NULL && !options.is_json &&
         strcmp(options.output, "table") != 0) {
         (void)fprintf(stderr, "%s: --output: '%.64s' is neither table nor json\n",
-                      command.name, options.output);
-        return 2;
+                      command->name, options.output);
+        return EXIT_USAGE;
     }
-    return is_locks ? show_locks(&options) : explain(&options);
+    return command->run(&options);
 }
 
 int main(int argc, char **argv)
 {
-    const char *command = argc > 1 ? argv[1] : "";
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
-        strcmp(command, "help") == 0) {
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        strcmp(word, "help") == 0) {
         show_help(stdout);
         return 0;
     }
-    if (strcmp(command, "--version") == 0 || strcmp(command, "version") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
         (void)printf("hamictl %s\n", hami_version());
         return 0;
     }
-    if (strcmp(command, "locks") != 0 && strcmp(command, "explain") != 0) {
-        show_help(stderr);
-        return 2;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(word, commands[i].word) == 0) {
+            (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+            return run(&commands[i], argc - 2, argv + 2);
+        }
     }
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-    return run(command, argc - 2, argv + 2);
+    show_help(stderr);
+    return EXIT_USAGE;
 }

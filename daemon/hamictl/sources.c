@@ -29,6 +29,14 @@ const char *source_text(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
+/* Names stand in paths: nothing in them may be a path's or a query's. */
+static bool is_name(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && length <= 253 && text[0] != '.' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == length;
+}
+
 /* ---- hamid ---------------------------------------------------------------------- */
 
 static size_t collect(char *bytes, size_t size, size_t count, void *data)
@@ -134,8 +142,7 @@ hami_kubernetes *source_login(const char *kubeconfig, const char *context, char 
     return client;
 }
 
-/* GET; new: the answer's JSON; NULL with *ret_status where it is not 200, or 0. */
-static json_t *get(hami_kubernetes *client, const char *path, const char *accept,
+json_t *source_get(hami_kubernetes *client, const char *path, const char *accept,
                    int *ret_status, char *error)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
@@ -199,17 +206,19 @@ static void add_slot(json_t *slots, const char *key, const char *value, const ch
 {
     struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
     char fence[24];
+    char token[HAMI_PAIR_TOKEN_BYTES];
     if (hami_lock_record_parse(value, lease, &record) != 0 ||
         record.kind == HAMI_LOCK_FREE) {
         return;
     }
     (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)record.fence);
-    json_t *slot =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "key", key,
-                  "state", record.has_lease ? "held" : "foreign", "value", value,
-                  "namespace", record.namespace_name, "pod", record.name, "uid",
-                  record.uid, "holder", record.holder, "fence", fence, "holdMs",
-                  (json_int_t)record.hold_ms, "reason", kind_reason(record.kind));
+    (void)hami_pair_token(value, lease, token, sizeof(token));
+    json_t *slot = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "key", key, "state",
+        record.has_lease ? "held" : "foreign", "value", value, "namespace",
+        record.namespace_name, "pod", record.name, "uid", record.uid, "holder",
+        record.holder, "fence", fence, "token", token, "holdMs",
+        (json_int_t)record.hold_ms, "reason", kind_reason(record.kind));
     double age = written_age(value);
     if (slot != NULL && age >= 0) {
         (void)json_object_set_new(slot, "ageSeconds", json_real(age));
@@ -217,14 +226,17 @@ static void add_slot(json_t *slots, const char *key, const char *value, const ch
     (void)json_array_append_new(slots, slot);
 }
 
-json_t *source_node(const json_t *object)
+/* @key  one more lock key, or NULL */
+static json_t *node_with_key(const json_t *object, const char *key)
 {
-    static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
+    const char *keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY, key};
+    bool is_known = key == NULL || strcmp(key, keys[0]) == 0 || strcmp(key, keys[1]) == 0;
+    size_t count = is_known ? 2 : 3;
     const json_t *metadata = json_object_get(object, "metadata");
     const json_t *annotations = json_object_get(metadata, "annotations");
     char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
     json_t *slots = json_array();
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *value = json_string_value(json_object_get(annotations, keys[i]));
         if (value != NULL && hami_lease_key(keys[i], lease_key, sizeof(lease_key)) == 0) {
             add_slot(slots, keys[i], value,
@@ -239,19 +251,29 @@ json_t *source_node(const json_t *object)
                      slots, "waiters");
 }
 
-static json_t *one_node(hami_kubernetes *client, const char *node, char *error)
+json_t *source_node(const json_t *object)
+{
+    return node_with_key(object, NULL);
+}
+
+json_t *source_from_cluster_key(hami_kubernetes *client, const char *node,
+                                const char *key, char *error)
 {
     char path[512];
     int status = 0;
+    if (!is_name(node)) {
+        (void)snprintf(error, SOURCE_ERROR_MAX, "'%.253s' is no name of a node", node);
+        return NULL;
+    }
     (void)snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
-    json_t *object =
-        get(client, path, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-            &status, error);
+    json_t *object = source_get(
+        client, path, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+        &status, error);
     if (object == NULL) {
         return NULL;
     }
     json_t *nodes = json_array();
-    json_t *found = source_node(object);
+    json_t *found = node_with_key(object, key);
     if (found != NULL) {
         (void)json_array_append_new(nodes, found);
     }
@@ -259,23 +281,21 @@ static json_t *one_node(hami_kubernetes *client, const char *node, char *error)
     return nodes;
 }
 
-json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error)
+/* @option  "" or a query's further part: "&resourceVersion=0" */
+static json_t *list_nodes(hami_kubernetes *client, const char *option, char *error)
 {
     static const char accept[] =
         "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     char path[4096] = "";
     char token[3072] = "";
-    if (node != NULL) {
-        return one_node(client, node, error);
-    }
     json_t *nodes = json_array();
     do {
         int status = 0;
         size_t index = 0;
         const json_t *item = NULL;
         (void)snprintf(path, sizeof(path), "/api/v1/nodes?limit=%d%s%s", PAGE,
-                       token[0] != '\0' ? "&continue=" : "", token);
-        json_t *list = get(client, path, accept, &status, error);
+                       token[0] != '\0' ? "&continue=" : option, token);
+        json_t *list = source_get(client, path, accept, &status, error);
         if (list == NULL) {
             json_decref(nodes);
             return NULL;
@@ -294,14 +314,30 @@ json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *err
     return nodes;
 }
 
+json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error)
+{
+    return node != NULL ? source_from_cluster_key(client, node, NULL, error)
+                        : list_nodes(client, "", error);
+}
+
+json_t *source_from_cache(hami_kubernetes *client, const char *node, char *error)
+{
+    return node != NULL ? source_from_cluster_key(client, node, NULL, error)
+                        : list_nodes(client, "&resourceVersion=0", error);
+}
+
 json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const char *name,
                    bool *ret_exists, char *error)
 {
-    char path[512];
+    char path[640];
     int status = 0;
-    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%.63s/pods/%.253s",
-                   namespace_name, name);
-    json_t *pod = get(client, path, NULL, &status, error);
+    *ret_exists = false;
+    if (!is_name(namespace_name) || !is_name(name)) {
+        return NULL; /* nothing has such a name */
+    }
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", namespace_name,
+                   name);
+    json_t *pod = source_get(client, path, NULL, &status, error);
     *ret_exists = pod != NULL;
     if (status == 404) {
         error[0] = '\0';

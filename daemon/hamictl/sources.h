@@ -31,6 +31,23 @@ hami_kubernetes *source_login(const char *kubeconfig, const char *context, char 
 /* Lists the nodes that carry a lock. @node NULL = all. New; NULL on failure. */
 json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error);
 
+/* The same, out of the API server's cache: for those who look often. */
+json_t *source_from_cache(hami_kubernetes *client, const char *node, char *error);
+
+/* The same of one node, with this lock key too. */
+json_t *source_from_cluster_key(hami_kubernetes *client, const char *node,
+                                const char *key, char *error);
+
+/*
+ * GETs JSON.
+ * @path        from "/" on, escaped
+ * @accept      NULL = application/json
+ * @ret_status  the answer's; 0 where none came
+ * Returns      new; NULL where the status is not 200 too, with the error
+ */
+json_t *source_get(hami_kubernetes *client, const char *path, const char *accept,
+                   int *ret_status, char *error);
+
 /*
  * Reads a pod.
  * @ret_exists  false where there is none

@@ -12,8 +12,9 @@
 
 #include "flags.h"
 #include "sources.h"
+#include "style.h"
 
-enum column { NODE = 0, KEY, STATE, POD, FENCE, AGE, WAITERS, NOTE, COLUMN_COUNT };
+enum column { NODE = 0, KEY, STATE, POD, AGE, WAITERS, TOKEN, NOTE, COLUMN_COUNT };
 
 void table_age(double seconds, char *buffer, size_t size)
 {
@@ -43,7 +44,7 @@ static int add_slot(struct libscols_table *table, const char *node, const json_t
     char age[32];
     char count[24];
     const json_t *seconds = json_object_get(slot, "ageSeconds");
-    const char *fence = source_text(slot, "fence");
+    const char *token = source_text(slot, "token");
     struct libscols_line *line = scols_table_new_line(table, NULL);
     if (line == NULL) {
         return -1;
@@ -59,15 +60,18 @@ static int add_slot(struct libscols_table *table, const char *node, const json_t
         [KEY] = source_text(slot, "key"),
         [STATE] = source_text(slot, "state"),
         [POD] = pod,
-        [FENCE] = strcmp(fence, "0") == 0 || fence[0] == '\0' ? "-" : fence,
         [AGE] = age,
         [WAITERS] = count,
+        [TOKEN] = token[0] != '\0' ? token : "-",
         [NOTE] = note,
     };
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (scols_line_set_data(line, i, cells[i]) != 0) {
             return -1;
         }
+    }
+    if (json_is_true(json_object_get(slot, "alarm"))) {
+        (void)scols_line_set_color(line, style_colour(TONE_BAD));
     }
     return 0;
 }
@@ -89,10 +93,10 @@ static int add_node(struct libscols_table *table, const json_t *node)
 
 static int add_columns(struct libscols_table *table)
 {
-    static const char *const names[COLUMN_COUNT] = {"NODE",  "KEY", "STATE",   "POD",
-                                                    "FENCE", "AGE", "WAITERS", "NOTE"};
+    static const char *const names[COLUMN_COUNT] = {"NODE", "KEY",     "STATE", "POD",
+                                                    "AGE",  "WAITERS", "TOKEN", "NOTE"};
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        int flags = i == FENCE || i == AGE || i == WAITERS ? SCOLS_FL_RIGHT : 0;
+        int flags = i == AGE || i == WAITERS ? SCOLS_FL_RIGHT : 0;
         if (scols_table_new_column(table, names[i], 0, flags) == NULL) {
             return -1;
         }
@@ -109,10 +113,72 @@ int table_print(const json_t *nodes, FILE *out)
         return -1;
     }
     (void)scols_table_set_stream(table, out);
+    (void)scols_table_enable_colors(table, style_is_coloured(out));
     int status = add_columns(table);
     json_array_foreach(nodes, index, node)
     {
         status = status != 0 ? status : add_node(table, node);
+    }
+    if (status == 0) {
+        status = scols_print_table(table);
+    }
+    scols_unref_table(table);
+    return status == 0 ? 0 : -1;
+}
+
+/* ---- waiters -------------------------------------------------------------------- */
+
+static int add_waiter(struct libscols_table *table, const json_t *waiter)
+{
+    char place[24];
+    char pod[320];
+    char waited[32];
+    char priority[24];
+    char left[32];
+    struct libscols_line *line = scols_table_new_line(table, NULL);
+    const json_t *seconds = json_object_get(waiter, "leftSeconds");
+    if (line == NULL) {
+        return -1;
+    }
+    (void)snprintf(place, sizeof(place), "%lld",
+                   (long long)json_integer_value(json_object_get(waiter, "position")) +
+                       1);
+    format_pod(waiter, pod, sizeof(pod));
+    table_age(json_number_value(json_object_get(waiter, "waitedSeconds")), waited,
+              sizeof(waited));
+    table_age(seconds != NULL ? json_number_value(seconds) : -1, left, sizeof(left));
+    (void)snprintf(priority, sizeof(priority), "%lld",
+                   (long long)json_integer_value(json_object_get(waiter, "priority")));
+    const char *cells[] = {place, pod, waited, left, priority};
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+        if (scols_line_set_data(line, i, cells[i]) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int table_print_waiters(const json_t *waiters, FILE *out)
+{
+    static const char *const names[] = {"PLACE", "POD", "WAITED", "PATIENCE LEFT",
+                                        "PRIORITY"};
+    size_t index = 0;
+    const json_t *waiter = NULL;
+    struct libscols_table *table = scols_new_table();
+    if (table == NULL) {
+        return -1;
+    }
+    (void)scols_table_set_stream(table, out);
+    int status = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int flags = i == 1 ? 0 : SCOLS_FL_RIGHT;
+        if (scols_table_new_column(table, names[i], 0, flags) == NULL) {
+            status = -1;
+        }
+    }
+    json_array_foreach(waiters, index, waiter)
+    {
+        status = status != 0 ? status : add_waiter(table, waiter);
     }
     if (status == 0) {
         status = scols_print_table(table);

@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hamictl explain`: what is known about a pod and the lock that it waits for, told. What
+ * follows from it is judged in explain.c.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <hami/kubernetes.h>
+
+#include "command.h"
+#include "explain.h"
+#include "sources.h"
+#include "table.h"
+
+static void say_wait(const json_t *node, const json_t *waiter)
+{
+    char waited[32];
+    table_age(json_number_value(json_object_get(waiter, "waitedSeconds")), waited,
+              sizeof(waited));
+    long long place = json_integer_value(json_object_get(waiter, "position"));
+    (void)printf("It waits for node %s since %s: place %lld of %zu.\n",
+                 source_text(node, "node"), waited, place + 1,
+                 json_array_size(json_object_get(node, "waiters")));
+}
+
+static int say_lock(hami_kubernetes *client, const char *node, const json_t *slot,
+                    char *error)
+{
+    char text[EXPLAIN_TEXT_MAX];
+    char age[32];
+    bool exists = false;
+    json_t *holder = NULL;
+    const char *namespace_name = source_text(slot, "namespace");
+    const char *name = source_text(slot, "pod");
+    const json_t *seconds = json_object_get(slot, "ageSeconds");
+    table_age(seconds != NULL ? json_number_value(seconds) : -1, age, sizeof(age));
+    (void)printf("Node %s: %s is %s", node, source_text(slot, "key"),
+                 source_text(slot, "state"));
+    if (name[0] != '\0') {
+        (void)printf(" by pod %s/%s", namespace_name, name);
+    }
+    (void)printf(" (fence %s, age %s).\n", source_text(slot, "fence"), age);
+    if (source_text(slot, "reason")[0] != '\0') {
+        (void)printf("  hamid says: %s.\n", source_text(slot, "reason"));
+    }
+    if (name[0] != '\0') {
+        holder = source_pod(client, namespace_name, name, &exists, error);
+        if (holder == NULL && error[0] != '\0') {
+            return -1;
+        }
+        explain_pod(holder, text, sizeof(text));
+        (void)printf("  Pod %s/%s %s.\n", namespace_name, name, text);
+    }
+    explain_lock(slot, holder, node, text, sizeof(text));
+    (void)printf("  What would free it: %s.\n", text);
+    json_decref(holder);
+    return 0;
+}
+
+static int say_node(hami_kubernetes *client, const char *node, const json_t *nodes,
+                    const char *namespace_name, const char *name, char *error)
+{
+    size_t index = 0;
+    const json_t *slot = NULL;
+    const json_t *entry = explain_find_node(nodes, node);
+    if (entry == NULL || json_array_size(json_object_get(entry, "slots")) == 0) {
+        (void)printf("Node %s is not locked: no lock holds this pod back.\n", node);
+        return 0;
+    }
+    json_array_foreach(json_object_get(entry, "slots"), index, slot)
+    {
+        if (strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
+            strcmp(source_text(slot, "pod"), name) == 0) {
+            (void)printf("It holds the lock %s of node %s itself.\n",
+                         source_text(slot, "key"), node);
+        }
+        if (say_lock(client, node, slot, error) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int explain_with(hami_kubernetes *client, const struct options *options,
+                        const char *namespace_name, const char *name)
+{
+    char error[SOURCE_ERROR_MAX] = "";
+    char text[EXPLAIN_TEXT_MAX];
+    bool exists = false;
+    const json_t *waiter = NULL;
+    json_t *pod = source_pod(client, namespace_name, name, &exists, error);
+    if (pod == NULL && error[0] != '\0') {
+        return command_fail(error);
+    }
+    explain_pod(pod, text, sizeof(text));
+    (void)printf("Pod %s/%s %s.\n", namespace_name, name, text);
+    json_t *nodes = options->hamid != NULL ? source_from_hamid(options->hamid, error)
+                                           : source_from_cluster(client, NULL, error);
+    const json_t *entry = explain_find_waiter(nodes, namespace_name, name, &waiter);
+    const char *node = entry != NULL ? source_text(entry, "node")
+                       : pod != NULL ? explain_node_of(pod)
+                                     : "";
+    int status = nodes != NULL ? 0 : -1;
+    if (entry != NULL) {
+        say_wait(entry, waiter);
+    } else if (options->hamid != NULL && nodes != NULL) {
+        (void)puts("It waits in no queue of this hamid.");
+    }
+    if (status == 0 && node[0] != '\0') {
+        status = say_node(client, node, nodes, namespace_name, name, error);
+    }
+    json_decref(nodes);
+    json_decref(pod);
+    return status == 0 ? 0 : command_fail(error);
+}
+
+int command_explain(const struct options *options)
+{
+    char error[SOURCE_ERROR_MAX] = "";
+    char namespace_name[64];
+    const char *name = options->arguments.count == 1
+                           ? command_pod(options->arguments.values[0], namespace_name)
+                           : NULL;
+    if (name == NULL) {
+        (void)fprintf(stderr, "hamictl explain: name one pod, as NAMESPACE/POD\n");
+        return EXIT_USAGE;
+    }
+    hami_kubernetes *client = source_login(options->kubeconfig, options->context, error);
+    if (client == NULL) {
+        return command_fail(error);
+    }
+    int status = explain_with(client, options, namespace_name, name);
+    (void)hami_kubernetes_free(client);
+    return status;
+}
