@@ -68,8 +68,7 @@ def _never_releases(results, scene):
     """It hands out what it is asked for, and has never heard of a lock."""
     before = _metric(scene, 'hamid_node_checks_total{outcome="confirmed"}')
     begin, _ = scene.create(scenes.burst_pods("blind", GPU, PODS, seed=5))
-    scene.say(f"{scene.keep('blind', PODS)} of {PODS} pods refused in time, and replaced")
-    pods = scene.pods("blind")
+    pods = scene.wait("blind", PODS)
     results.check(len(pods) == PODS and not _unfinished(scene, "blind"),
                   "a vendor's plugin that never releases works through the gateway (case 4.07)",
                   _unfinished(scene, "blind"))
