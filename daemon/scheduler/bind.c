@@ -34,6 +34,8 @@ static struct bind *new_bind(struct binder *binder, const struct bind_request *r
     bind->binder = binder;
     bind->request = *request;
     bind->arrival_ns = hami_kubernetes_now();
+    bind->patience_ms = binder->config.patience_ms;
+    bind->locks = lock_table_ref(binder->config.locks);
     LIST_INIT(&bind->callers);
     return bind;
 }
@@ -102,6 +104,7 @@ struct binder *binder_new(const struct binder_config *config)
         return NULL;
     }
     binder->config = *config;
+    (void)lock_table_ref(config->locks);
     bind_table_init(&binder->table);
     for (size_t i = 0; i < BIND_BUCKETS; i++) {
         TAILQ_INIT(&binder->gates[i]);
@@ -113,6 +116,7 @@ struct binder *binder_free(struct binder *binder)
 {
     if (binder != NULL) {
         bind_table_done(&binder->table);
+        (void)lock_table_unref(binder->config.locks);
         free(binder);
     }
     return NULL;
@@ -149,6 +153,14 @@ struct bind_caller *binder_ask(struct binder *binder, const struct bind_request 
     bind_count(binder, BIND_error);
     answer(data, "hamid is out of memory");
     return NULL;
+}
+
+void binder_change(struct binder *binder, uint64_t patience_ms, struct lock_table *locks)
+{
+    struct lock_table *old = binder->config.locks;
+    binder->config.patience_ms = patience_ms;
+    binder->config.locks = lock_table_ref(locks);
+    (void)lock_table_unref(old);
 }
 
 void binder_leave(struct bind_caller *caller)

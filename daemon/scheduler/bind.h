@@ -16,6 +16,7 @@
 #define HAMID_SCHEDULER_BIND_H
 
 #include "history.h"
+#include "lock_table.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -34,9 +35,8 @@ struct binder_config {
     const char *const
         *scheduler_names; /* borrowed; only such pods are served; NULL = any */
     size_t scheduler_name_count;
-    const char *const
-        *managed_resources; /* borrowed; only pods that ask for one; NULL = any */
-    size_t managed_resource_count;
+    struct lock_table *locks; /* referenced; which pods are served, and what they need;
+                                 NULL = all of them, the standard lock */
 };
 
 /* Called once a request: "" for success, else why not. */
@@ -57,6 +57,9 @@ struct binder *binder_free(struct binder *binder);
  */
 struct bind_caller *binder_ask(struct binder *binder, const struct bind_request *request,
                                bind_answer_fn answer, void *data);
+
+/* For the binds that come from now on. @locks as in the config */
+void binder_change(struct binder *binder, uint64_t patience_ms, struct lock_table *locks);
 
 /* The caller has gone and gets no answer. The last caller of a queued bind takes it
  * along. */

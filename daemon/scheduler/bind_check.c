@@ -22,18 +22,6 @@ static bool is_listed(const char *text, const char *const *list, size_t list_cou
     return list_count == 0;
 }
 
-static bool asks_managed(const struct binder_config *config,
-                         const struct hami_kubernetes_pod *pod)
-{
-    for (size_t i = 0; i < pod->resource_count; i++) {
-        if (is_listed(pod->resources[i], config->managed_resources,
-                      config->managed_resource_count)) {
-            return true;
-        }
-    }
-    return config->managed_resource_count == 0;
-}
-
 /* On the client's thread. */
 static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
                       const char *text)
@@ -50,9 +38,11 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
         const char *node = pod->facts.node != NULL ? pod->facts.node : "";
         bind->pod.exists = pod->facts.exists;
         bind->pod.is_ours = pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
+        lock_table_judge(bind->locks, pod->resources, pod->resource_count,
+                         &bind->pod.needs);
         bind->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
                                         config->scheduler_name_count) &&
-                              asks_managed(config, pod);
+                              bind->pod.needs.is_managed;
         (void)snprintf(bind->pod.node, sizeof(bind->pod.node), "%s", node);
     }
     hamid_mailbox_post(config->mailbox, &bind->letter);
@@ -88,6 +78,8 @@ static void pass_gate(struct bind_gate *gate)
         TAILQ_REMOVE(gate, first, gate);
         if (first->abandoned) {
             bind_finish(first, BIND_abandoned, "the caller has gone");
+        } else if (first->pod.needs.is_exempt) {
+            bind_without_lock(first);
         } else {
             bind_queue(first);
         }
@@ -151,8 +143,7 @@ void bind_start(struct bind *bind)
 {
     struct binder *binder = bind->binder;
     bool wants_check =
-        binder->config.scheduler_name_count > 0 ||
-        binder->config.managed_resource_count > 0 ||
+        binder->config.scheduler_name_count > 0 || lock_table_wants_pod(bind->locks) ||
         bind_table_is_recent(&binder->table, bind->request.uid, hami_kubernetes_now());
     if (!wants_check) {
         bind_queue(bind);

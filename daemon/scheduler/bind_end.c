@@ -54,11 +54,17 @@ static void log_end(const struct bind *bind, enum bind_outcome outcome, const ch
     }
 }
 
+void bind_free(struct bind *bind)
+{
+    (void)lock_table_unref(bind->locks);
+    free(bind);
+}
+
 /* Tells and frees a successor that never started. */
 void bind_drop(struct bind *successor, enum bind_outcome outcome, const char *error)
 {
     bind_answer_all(successor, outcome, error);
-    free(successor);
+    bind_free(successor);
 }
 
 /* What becomes of the bind that waited for this one's end. */
@@ -68,7 +74,7 @@ static void go_on_with(struct bind *successor, const struct bind *ended,
     char error[BIND_ERROR_MAX];
     struct binder *binder = successor->binder;
     if (LIST_EMPTY(&successor->callers)) {
-        free(successor);
+        bind_free(successor);
     } else if (outcome == BIND_bound &&
                strcmp(successor->request.node, ended->request.node) == 0) {
         bind_drop(successor, BIND_bound, "");
@@ -101,5 +107,5 @@ void bind_finish(struct bind *bind, enum bind_outcome outcome, const char *error
     if (successor != NULL) {
         go_on_with(successor, bind, outcome);
     }
-    free(bind);
+    bind_free(bind);
 }

@@ -40,8 +40,9 @@ LIST_HEAD(bind_callers, bind_caller);
 struct bind_pod {
     int code;
     bool exists;
-    bool is_ours;   /* has the uid that was asked for */
-    bool is_served; /* of a listed scheduler, and asks for a managed resource */
+    bool is_ours;            /* has the uid that was asked for */
+    bool is_served;          /* of a listed scheduler, and asks for a managed resource */
+    struct lock_needs needs; /* by the bind's lock table */
     char node[HAMI_NODELOCK_NODE_MAX + 1];
     char text[256];
 };
@@ -55,9 +56,11 @@ struct bind {
     bool checked;   /* CHECKING: the read has come and allows it */
     bool abandoned; /* nobody waits for it, or another one took its place */
     struct bind_callers callers;
-    struct bind *successor; /* the same uid asked again; starts when this one is over */
-    hami_wait *wait;        /* QUEUED */
-    hami_lease *lease;      /* BINDING */
+    struct bind *successor;   /* the same uid asked again; starts when this one is over */
+    hami_wait *wait;          /* QUEUED */
+    hami_lease *lease;        /* BINDING */
+    struct lock_table *locks; /* it is judged by this one, whatever a reload brings */
+    uint64_t patience_ms;     /* likewise */
     uint64_t arrival_ns;
     uint64_t queued_ns;
     int confirming_code;        /* CONFIRMING: what made it so */
@@ -98,7 +101,8 @@ struct binder {
     uint64_t holder_ns;
 };
 
-/* bind_end.c */
+/* bind_end.c. Frees what it holds, and itself. */
+void bind_free(struct bind *bind);
 void bind_count(struct binder *binder, enum bind_outcome outcome);
 void bind_answer_all(struct bind *bind, enum bind_outcome outcome, const char *error);
 /* Answers and frees one that never started. */
@@ -116,6 +120,14 @@ void bind_start(struct bind *bind);
 
 /* bind_way.c */
 void bind_queue(struct bind *bind);
+enum bind_outcome bind_outcome_of(int code);
+/* When its caller has to have its answer; half of the margin is kept with @share 2. */
+uint64_t bind_answer_deadline(const struct bind *bind, unsigned share_of_margin);
+/* One read of the pod decides; bind->text says what to tell unless it is bound here. */
+void bind_confirm(struct bind *bind, int code);
+
+/* bind_exempt.c. The pod needs no lock. */
+void bind_without_lock(struct bind *bind);
 
 /* bind_table.c */
 uint32_t bind_table_hash(const char *text);

@@ -26,16 +26,16 @@
 
 /* The caller must have its answer a margin before its patience ends: 10 %, at most 2 s.
  */
-static uint64_t answer_deadline(const struct bind *bind, unsigned share_of_margin)
+uint64_t bind_answer_deadline(const struct bind *bind, unsigned share_of_margin)
 {
-    uint64_t patience = bind->binder->config.patience_ms;
+    uint64_t patience = bind->patience_ms;
     uint64_t margin = patience / 10 < MARGIN_MAX_MS ? patience / 10 : MARGIN_MAX_MS;
     return bind->arrival_ns + (patience - margin / share_of_margin) * 1000000;
 }
 
 /* ---- confirming: one read decides what callers are told ------------------------- */
 
-static enum bind_outcome outcome_of(int code)
+enum bind_outcome bind_outcome_of(int code)
 {
     switch (code) {
     case HAMI_E_TIMEDOUT:
@@ -61,18 +61,18 @@ static void opened_confirmation(struct hamid_letter *letter)
     if (is_here) {
         bind_finish(bind, BIND_bound, "");
     } else {
-        bind_finish(bind, outcome_of(bind->confirming_code), bind->text);
+        bind_finish(bind, bind_outcome_of(bind->confirming_code), bind->text);
     }
 }
 
 /* bind->text says what to tell unless the pod turns out to be bound here. */
-static void bind_confirm(struct bind *bind, int code)
+void bind_confirm(struct bind *bind, int code)
 {
     bind->state = BIND_STATE_CONFIRMING;
     bind->confirming_code = code;
     if (bind->binder->draining ||
         bind_read_pod(bind, CONFIRM_MS, opened_confirmation) != 0) {
-        bind_finish(bind, outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->text);
     }
 }
 
@@ -105,7 +105,7 @@ static void opened_binding(struct hamid_letter *letter)
     if (code == HAMI_E_IN_DOUBT || code == HAMI_E_LOST) {
         bind_confirm(bind, code);
     } else {
-        bind_finish(bind, outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->text);
     }
 }
 
@@ -123,12 +123,13 @@ static void post_binding(struct bind *bind)
 {
     bind->state = BIND_STATE_BINDING;
     bind->letter.open = opened_binding;
-    int code = hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
-                                          answer_deadline(bind, 2), heard_binding, bind);
+    int code =
+        hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
+                                   bind_answer_deadline(bind, 2), heard_binding, bind);
     if (code != 0) {
         give_back(bind);
         bind_text_binding(&bind->request, code, "", bind->text, sizeof(bind->text));
-        bind_finish(bind, outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->text);
     }
 }
 
@@ -163,7 +164,7 @@ static void acquired(void *data, int code, hami_lease *lease,
     if (code == HAMI_E_LOST) {
         bind_confirm(bind, code);
     } else {
-        bind_finish(bind, outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->text);
     }
 }
 
@@ -175,7 +176,11 @@ void bind_queue(struct bind *bind)
     request.owner.namespace_name = bind->request.namespace_name;
     request.owner.name = bind->request.name;
     request.owner.uid = bind->request.uid;
-    request.deadline_ns = answer_deadline(bind, 1);
+    if (bind->pod.needs.key_count > 0) {
+        request.keys = bind->pod.needs.keys;
+        request.key_count = bind->pod.needs.key_count;
+    }
+    request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;
     bind->queued_ns = hami_kubernetes_now();
     int code = hami_nodelock_acquire_start(binder->config.lock, &request, acquired, bind,
@@ -184,6 +189,6 @@ void bind_queue(struct bind *bind)
         binder->config.metrics->acquires[acquire_outcome_of(code)]++;
         bind_text_acquire(binder, &bind->request, code, "", bind->text,
                           sizeof(bind->text));
-        bind_finish(bind, outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->text);
     }
 }

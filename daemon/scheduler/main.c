@@ -136,6 +136,9 @@ static int start_transport(struct service *service)
         struct hami_kubernetes_lease_transport_config config =
             HAMI_KUBERNETES_LEASE_TRANSPORT_CONFIG_INIT;
         config.flags = HAMI_KUBERNETES_LEASE_MIRROR;
+        const char *keys[HAMI_NODELOCK_KEYS_MAX];
+        config.mirror_key_count = lock_table_keys(options->locks, keys);
+        config.mirror_keys = keys;
         config.namespace_name = options->lease_namespace;
         config.scheduler_names = options->scheduler_names.values;
         config.scheduler_name_count = options->scheduler_names.count;
@@ -201,8 +204,7 @@ static int start_lock(struct service *service)
         .lock_expire_ms = options->lock_expire_ms,
         .scheduler_names = options->scheduler_names.values,
         .scheduler_name_count = options->scheduler_names.count,
-        .managed_resources = options->managed_resources.values,
-        .managed_resource_count = options->managed_resources.count,
+        .locks = options->locks,
     };
     service->binder = binder_new(&binder);
     return service->binder != NULL ? 0 : service_fail("Could not start", "out of memory");
@@ -260,8 +262,8 @@ static int start_loop(struct service *service)
     service->ready_timer = evtimer_new(service->base, look_whether_ready, service);
     service->status = status_new(service);
     if (service->mailbox == NULL || service->status == NULL ||
-        service->dispatch_timer == NULL ||
-        service->drain_timer == NULL || service->ready_timer == NULL) {
+        service->dispatch_timer == NULL || service->drain_timer == NULL ||
+        service->ready_timer == NULL) {
         return service_fail("Could not start", "out of memory");
     }
     for (size_t i = 0; i < 2; i++) {

@@ -208,8 +208,15 @@ static void add_rest(struct hamid_config *table, struct scheduler_options *o)
         {"scheduler-name", NULL, HAMID_FLAG_LIST, &o->scheduler_names, "NAME",
          "Serve only pods of this schedulerName, and watch them.", 0, 0, NULL},
         {"managed-resource", NULL, HAMID_FLAG_LIST, &o->managed_resources, "NAME",
-         "Serve only pods that ask for this resource, such as nvidia.com/gpu.", 0, 0,
-         NULL},
+         "Serve only pods that ask for this resource, such as nvidia.com/gpu. It must "
+         "have a lock, or be exempt on purpose: see --lock.",
+         0, 0, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
+        {"lock", NULL, HAMID_FLAG_PAIRS, &o->lock_choices, "RESOURCE=KEY|exempt",
+         "Which lock a pod needs that asks for this resource: an annotation key, or "
+         "none. "
+         "RESOURCE may end with '*'. HAMi's vendors are known: " HAMI_NODELOCK_KEY
+         " for those that lock, " HAMI_NODELOCK_CAMBRICON_KEY " for Cambricon.",
+         0, 0, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"v", NULL, HAMID_FLAG_NUMBER, &o->verbosity, "N",
          "How much is logged: 0 little, 2 each bind (default), 4 debug, 5 trace.", 0, 10,
          NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
@@ -280,6 +287,19 @@ static void check_store(struct scheduler_options *options,
     }
 }
 
+static void make_locks(struct scheduler_options *options, struct hamid_problems *problems)
+{
+    const struct hamid_flag_list *wrong = NULL;
+    char error[HAMID_FLAG_ERROR_MAX] = "";
+    char place[512];
+    options->locks = lock_table_new(&options->lock_choices, &options->managed_resources,
+                                    error, &wrong);
+    if (options->locks == NULL) {
+        (void)hamid_config_place(&options->config, wrong, place, sizeof(place));
+        hamid_problems_add(problems, "%s: %s", place, error);
+    }
+}
+
 static void check_places(const struct scheduler_options *options,
                          struct hamid_problems *problems)
 {
@@ -320,11 +340,13 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     check_store(ret, problems);
     check_places(ret, problems);
+    make_locks(ret, problems);
     return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;
 }
 
 void scheduler_options_done(struct scheduler_options *options)
 {
+    options->locks = lock_table_unref(options->locks);
     hamid_config_done(&options->config);
 }
 

@@ -7,6 +7,7 @@
 #define HAMID_SCHEDULER_OPTIONS_H
 
 #include "config.h"
+#include "lock_table.h"
 
 #define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 5)
 
@@ -33,6 +34,8 @@ struct scheduler_options {
     const char *lease_namespace; /* NULL without Leases */
     struct hamid_flag_list scheduler_names;
     struct hamid_flag_list managed_resources;
+    struct hamid_flag_list lock_choices;
+    struct lock_table *locks; /* what the two come to; one reference; NULL on WRONG */
     uint64_t verbosity;
     const char *log_format;
     bool log_json;

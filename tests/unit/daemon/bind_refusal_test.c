@@ -64,14 +64,25 @@ START_TEST(test_lost_for_a_pod_that_is_bound_here_is_success)
 }
 END_TEST
 
+/* A lock, another lock and none. */
+static struct lock_table *make_locks(void)
+{
+    static const struct hamid_flag_list choices = {{"example.com/none=exempt"}, 1};
+    static const struct hamid_flag_list managed = {
+        {"nvidia.com/gpu", "nvidia.com/gpumem", "cambricon.com/vmlu", "example.com/none"},
+        4};
+    const struct hamid_flag_list *wrong = NULL;
+    char error[HAMID_FLAG_ERROR_MAX] = "";
+    struct lock_table *table = lock_table_new(&choices, &managed, error, &wrong);
+    ck_assert_msg(table != NULL, "%s", error);
+    return table;
+}
+
 static struct binder_config strict(void)
 {
     static const char *const names[] = {"hami-scheduler"};
-    static const char *const resources[] = {"nvidia.com/gpu", "nvidia.com/gpumem"};
-    return (struct binder_config){.scheduler_names = names,
-                                  .scheduler_name_count = 1,
-                                  .managed_resources = resources,
-                                  .managed_resource_count = 2};
+    return (struct binder_config){
+        .scheduler_names = names, .scheduler_name_count = 1, .locks = make_locks()};
 }
 
 START_TEST(test_only_pods_of_listed_schedulers_and_resources_are_served)
@@ -92,6 +103,85 @@ START_TEST(test_only_pods_of_listed_schedulers_and_resources_are_served)
     end_read(3, "u4", "", "hami-scheduler", NULL);
     ck_assert_ptr_nonnull(strstr(a.error, "is not served here"));
     ck_assert_uint_eq(wait_count, 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(test_case_1_36_a_pod_takes_the_locks_that_its_resources_map_to)
+{
+    static const struct {
+        const char *resources;
+        const char *keys;
+    } rows[] = {
+        {"nvidia.com/gpu nvidia.com/gpumem", "hami.io/mutex.lock"},
+        {"cambricon.com/vmlu", "cambricon.com/dsmlu.lock"},
+        {"cpu nvidia.com/gpu cambricon.com/vmlu",
+         "hami.io/mutex.lock cambricon.com/dsmlu.lock"},
+        {"example.com/none nvidia.com/gpu", "hami.io/mutex.lock"},
+        {"hygon.com/dcunum nvidia.com/gpu", "hami.io/mutex.lock"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct caller a;
+        set_up(strict());
+        ask(&a, "u1", "n1");
+        end_read(0, "u1", "", "hami-scheduler", rows[i].resources);
+        ck_assert_uint_eq(wait_count, 1);
+        ck_assert_str_eq(waits[0].keys, rows[i].keys);
+        end_wait(0, HAMI_E_TIMEDOUT, "");
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(test_case_1_36_a_pod_that_is_exempt_on_purpose_is_bound_without_a_lock)
+{
+    struct caller a;
+    set_up(strict());
+    ask(&a, "u1", "n1");
+    end_read(0, "u1", "", "hami-scheduler", "cpu example.com/none");
+    ck_assert_uint_eq(wait_count, 0);
+    ck_assert_uint_eq(request_count, 1);
+    end_request(0, 0, 201);
+    ck_assert(a.answered);
+    ck_assert_str_eq(a.error, "");
+    /* Refused, and the pod is not here: told; lost on the way, and it is: bound. */
+    ask(&a, "u2", "n1");
+    end_read(1, "u2", "", "hami-scheduler", "example.com/none");
+    end_request(1, 0, 409);
+    end_read(2, "u2", "", "hami-scheduler", "example.com/none");
+    ck_assert_ptr_nonnull(strstr(a.error, "409"));
+    ask(&a, "u3", "n1");
+    end_read(3, "u3", "", "hami-scheduler", "example.com/none");
+    end_request(2, HAMI_E_IN_DOUBT, 0);
+    end_read(4, "u3", "n1", "hami-scheduler", "example.com/none");
+    ck_assert_str_eq(a.error, "");
+    ck_assert_uint_eq(metrics.binds[BIND_bound], 2);
+    tear_down();
+}
+END_TEST
+
+START_TEST(test_a_change_counts_for_the_binds_that_come_after_it)
+{
+    struct caller a;
+    struct caller b;
+    const struct hamid_flag_list *wrong = NULL;
+    const struct hamid_flag_list choices = {{"nvidia.com/gpu=example.com/other.lock"}, 1};
+    const struct hamid_flag_list managed = {{"nvidia.com/gpu"}, 1};
+    char error[HAMID_FLAG_ERROR_MAX] = "";
+    set_up(strict());
+    ask(&a, "u1", "n1");
+    struct lock_table *changed = lock_table_new(&choices, &managed, error, &wrong);
+    ck_assert_msg(changed != NULL, "%s", error);
+    binder_change(binder, 60000, changed);
+    (void)lock_table_unref(changed);
+    ask(&b, "u2", "n2");
+    end_read(0, "u1", "", "hami-scheduler", "nvidia.com/gpu");
+    end_read(1, "u2", "", "hami-scheduler", "nvidia.com/gpu");
+    ck_assert_str_eq(waits[0].keys, "hami.io/mutex.lock");
+    ck_assert_str_eq(waits[1].keys, "example.com/other.lock");
+    ck_assert(waits[1].deadline_ns > waits[0].deadline_ns + 20 * 1000000000ull);
+    end_wait(0, HAMI_E_TIMEDOUT, "");
+    end_wait(1, HAMI_E_TIMEDOUT, "");
     tear_down();
 }
 END_TEST
@@ -199,6 +289,10 @@ int main(void)
         all, test_case_3_12_a_lock_or_binding_that_the_pod_cant_use_any_more_is_an_error);
     tcase_add_test(all, test_lost_for_a_pod_that_is_bound_here_is_success);
     tcase_add_test(all, test_only_pods_of_listed_schedulers_and_resources_are_served);
+    tcase_add_test(all, test_case_1_36_a_pod_takes_the_locks_that_its_resources_map_to);
+    tcase_add_test(
+        all, test_case_1_36_a_pod_that_is_exempt_on_purpose_is_bound_without_a_lock);
+    tcase_add_test(all, test_a_change_counts_for_the_binds_that_come_after_it);
     tcase_add_test(all, test_a_pod_that_is_not_there_is_told_before_the_queue);
     tcase_add_test(
         all, test_binds_queue_in_the_order_of_arrival_however_their_reads_come_back);

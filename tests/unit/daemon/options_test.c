@@ -85,6 +85,60 @@ START_TEST(test_the_store_of_the_locks_is_chosen_by_name)
 }
 END_TEST
 
+START_TEST(test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused)
+{
+    static const char *const known[] = {
+        "nvidia.com/gpu",           "nvidia.com/gpumem",
+        "hygon.com/dcunum",         "huawei.com/Ascend910B4-1",
+        "iluvatar.ai/MR-V100-vgpu", "kunlunxin.com/vxpu",
+        "metax-tech.com/sgpu",      "amd.com/gpu",
+        "cambricon.com/vmlu",       "metax-tech.com/gpu",
+        "mthreads.com/vgpu",        "enflame.com/gcu",
+        "kunlunxin.com/xpu",        "aws.amazon.com/neuroncore"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        ck_assert_int_eq(READ(NULL, "--managed-resource", known[i]), HAMID_FLAGS_OK);
+    }
+    ck_assert_int_eq(READ(NULL, "--managed-resource=example.com/gpu"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--managed-resource: nothing says which lock "
+                                        "'example.com/gpu' needs"));
+    ck_assert_ptr_nonnull(strstr(error, "--lock example.com/gpu=hami.io/mutex.lock"));
+    ck_assert_int_eq(READ(NULL, "--managed-resource=nvidia.com/mig-1g.5gb"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--managed-resource=example.com/gpu",
+                          "--lock=example.com/gpu=hami.io/mutex.lock"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(
+        READ(NULL, "--managed-resource=example.com/gpu", "--lock=example.com/*=exempt"),
+        HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--lock=example.com/gpu=maybe ,"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--lock: "));
+    ck_assert_int_eq(READ(NULL, "--lock=a.b/c=x.y/z", "--lock=a.b/c=exempt"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "a.b/c is given twice"));
+}
+END_TEST
+
+START_TEST(test_the_most_exact_choice_counts_before_hamis_own_rows)
+{
+    static const char *const resources[] = {"huawei.com/Ascend910A",
+                                            "huawei.com/Ascend910B", "cpu"};
+    struct lock_needs needs;
+    const char *keys[HAMI_NODELOCK_KEYS_MAX];
+    ck_assert_int_eq(READ(NULL, "--lock=huawei.com/*=a.b/all.lock",
+                          "--lock=huawei.com/Ascend910A=a.b/one.lock"),
+                     HAMID_FLAGS_OK);
+    lock_table_judge(options.locks, resources, 3, &needs);
+    ck_assert(needs.is_managed && !needs.is_exempt);
+    ck_assert_uint_eq(needs.key_count, 2);
+    ck_assert_str_eq(needs.keys[0], "a.b/one.lock");
+    ck_assert_str_eq(needs.keys[1], "a.b/all.lock");
+    ck_assert_uint_eq(lock_table_keys(options.locks, keys), 4);
+    lock_table_judge(options.locks, &resources[2], 1, &needs);
+    ck_assert_str_eq(needs.keys[0], "hami.io/mutex.lock");
+    ck_assert_uint_eq(needs.key_count, 1);
+}
+END_TEST
+
 START_TEST(test_hamis_own_command_line_is_understood)
 {
     ck_assert_int_eq(
@@ -152,6 +206,9 @@ int main(void)
     tcase_add_test(
         all, test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_minutes);
     tcase_add_test(all, test_the_store_of_the_locks_is_chosen_by_name);
+    tcase_add_test(all,
+                   test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused);
+    tcase_add_test(all, test_the_most_exact_choice_counts_before_hamis_own_rows);
     tcase_add_test(all, test_hamis_own_command_line_is_understood);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);

@@ -21,6 +21,8 @@ struct hami_lease leases[ASKED_MAX];
 size_t lease_count;
 struct asked bindings[ASKED_MAX];
 size_t binding_count;
+struct asked requests[ASKED_MAX];
+size_t request_count;
 struct asked reads[ASKED_MAX];
 size_t read_count;
 int acquire_answer;
@@ -111,6 +113,11 @@ int hami_nodelock_acquire_start(hami_nodelock *lock,
     wait->deadline_ns = request->deadline_ns;
     (void)snprintf(wait->node, sizeof(wait->node), "%s", request->node);
     (void)snprintf(wait->uid, sizeof(wait->uid), "%s", request->owner.uid);
+    for (size_t i = 0; i < request->key_count; i++) {
+        size_t length = strlen(wait->keys);
+        (void)snprintf(wait->keys + length, sizeof(wait->keys) - length, "%s%s",
+                       i > 0 ? " " : "", request->keys[i]);
+    }
     *ret = wait;
     return 0;
 }
@@ -147,6 +154,23 @@ int hami_kubernetes_bind_start(hami_kubernetes *client, const hami_lease *lease,
     return 0;
 }
 
+int hami_kubernetes_request_start(hami_kubernetes *client,
+                                  const struct hami_kubernetes_request *request,
+                                  hami_kubernetes_answered_fn callback, void *data)
+{
+    (void)client;
+    (void)request;
+    requests[request_count++] = (struct asked){.data = data, .answered = callback};
+    return 0;
+}
+
+int hami_lease_key(const char *lock_key, char *buffer, size_t size)
+{
+    (void)buffer;
+    (void)size;
+    return strchr(lock_key, '/') != NULL ? 0 : HAMI_E_INVAL;
+}
+
 int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespace_name,
                                    const char *name, uint64_t deadline_ns,
                                    hami_kubernetes_pod_fn callback, void *data)
@@ -164,7 +188,7 @@ int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespac
 void set_up(struct binder_config config)
 {
     hamid_log_setup(0, false);
-    wait_count = lease_count = binding_count = read_count = 0;
+    wait_count = lease_count = binding_count = read_count = request_count = 0;
     acquire_answer = snapshots = 0;
     memset(&metrics, 0, sizeof(metrics));
     memset(leases, 0, sizeof(leases));
@@ -175,6 +199,7 @@ void set_up(struct binder_config config)
     config.patience_ms = config.patience_ms != 0 ? config.patience_ms : 30000;
     config.lock_expire_ms = 300000;
     binder = binder_new(&config);
+    (void)lock_table_unref(config.locks);
 }
 
 void set_up_default(void)
@@ -232,16 +257,30 @@ void end_binding(size_t index, int code, const char *text)
 void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
               const char *resource)
 {
-    const char *resources[] = {resource};
+    char words[160] = "";
+    const char *resources[8];
+    size_t count = 0;
+    (void)snprintf(words, sizeof(words), "%s", resource != NULL ? resource : "");
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        resources[count++] = word;
+    }
     struct hami_kubernetes_pod pod = {.size = sizeof(pod),
                                       .scheduler_name = scheduler,
                                       .resources = resources,
-                                      .resource_count = resource != NULL ? 1 : 0};
+                                      .resource_count = count};
     pod.facts.known = true;
     pod.facts.exists = uid != NULL;
     pod.facts.uid = uid;
     pod.facts.node = node;
     reads[index].read(reads[index].data, 0, &pod, NULL);
+    (void)event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+void end_request(size_t index, int code, int status)
+{
+    struct hami_kubernetes_answer answer = {
+        .size = sizeof(answer), .code = code, .status = status, .body = "", .text = ""};
+    requests[index].answered(requests[index].data, &answer);
     (void)event_base_loop(base, EVLOOP_NONBLOCK);
 }
 

@@ -17,6 +17,7 @@ struct hami_wait {
     uint64_t deadline_ns;
     char node[64];
     char uid[64];
+    char keys[160]; /* that were asked for, with blanks between them; "" = the standard */
     bool aborted;
     bool ended;
 };
@@ -31,6 +32,7 @@ struct asked {
     void *data;
     hami_done_fn bound;
     hami_kubernetes_pod_fn read;
+    hami_kubernetes_answered_fn answered;
 };
 
 extern struct hami_wait waits[ASKED_MAX];
@@ -39,6 +41,8 @@ extern struct hami_lease leases[ASKED_MAX];
 extern size_t lease_count;
 extern struct asked bindings[ASKED_MAX];
 extern size_t binding_count;
+extern struct asked requests[ASKED_MAX];
+extern size_t request_count;
 extern struct asked reads[ASKED_MAX];
 extern size_t read_count;
 extern int acquire_answer;
@@ -53,7 +57,8 @@ struct caller {
     char error[BIND_ERROR_MAX];
 };
 
-/* A binder with that configuration; patience 30 s unless set. */
+/* A binder with that configuration; patience 30 s unless set. Takes its lock table over.
+ */
 void set_up(struct binder_config config);
 void set_up_default(void);
 /* Asserts that no bind is left. */
@@ -64,9 +69,12 @@ void ask(struct caller *caller, const char *uid, const char *node);
 void end_wait(size_t index, int code, const char *text);
 /* A Binding is answered, and the loop turns. */
 void end_binding(size_t index, int code, const char *text);
-/* A read of the pod is answered. @uid NULL = there is none */
+/* A read of the pod is answered. @uid NULL = there is none; @resource names, with blanks
+ * between them, or NULL */
 void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
               const char *resource);
+/* A request, the Binding of a pod without a lock, is answered. @code as in the answer */
+void end_request(size_t index, int code, int status);
 /* A read of the pod fails. */
 void fail_read(size_t index, int code, const char *text);
 
