@@ -97,9 +97,6 @@ class Burst:
     def run(self):
         """Answers the checker's report of what the server saw."""
         manifests.make_node(self.admin, NODE, RESOURCE, max(100, self.pods))
-        if self.store != "annotation":
-            for path, body in manifests.lease_role():
-                self.admin.need("POST", path, body)
         self._start_node_side()
         self._start_scheduler()
         self.say("kube-scheduler, hamid and the simulated kubelet are ready")
@@ -292,7 +289,7 @@ def create(plane, name, count, schedulers=("default-scheduler",), first=0):
         list(pool.map(create_one, range(first, first + count)))
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path):
@@ -306,7 +303,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def agent_is_ready(path):
-    return _answers(_UnixConnection(path), "/readyz")
+    return _answers(UnixConnection(path), "/readyz")
 
 
 def binder_is_ready(address):

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from cluster import api, certificates, manifests, processes
+from cluster import api, certificates, deployment, manifests, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_VERSION = "1.37.2"
@@ -207,15 +207,14 @@ class ControlPlane:
         }, indent=2) + "\n")
 
     def _prepare(self):
-        """Roles for our users, and the namespace that the server itself makes."""
+        """The namespace that the server itself makes, and roles for our users."""
         client = self.client()
+        deployment.wait_until(
+            lambda: client.request("GET", "/api/v1/namespaces/default").code == 200, 30,
+            "namespace default")
+        deployment.apply(client, "namespaces.yaml", *deployment.ROLES)
         for path, body in manifests.roles():
             client.need("POST", path, body)
-        deadline = time.monotonic() + 30
-        while client.request("GET", "/api/v1/namespaces/default").code != 200:
-            if time.monotonic() > deadline:
-                raise processes.Failed("namespace default did not appear within 30 s")
-            time.sleep(0.05)
 
     def try_scheduler(self, name, path, words, port, environment=None):
         """Starts that kube-scheduler on that port, with words in its configuration."""

@@ -15,6 +15,7 @@ from cluster import api, processes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy"
 NAMESPACE = "hami-system"
+ROLES = ("rbac/scheduler.yaml", "rbac/scheduler-leases.yaml", "rbac/node.yaml")
 _SPLIT = re.compile(r"^---\s*$", re.MULTILINE)
 _NAMES = {"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Service": "services",
           "ConfigMap": "configmaps", "DaemonSet": "daemonsets", "Deployment": "deployments",

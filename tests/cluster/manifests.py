@@ -39,22 +39,8 @@ NAMES_AUDIT_POLICY = {
               {"level": "Metadata"}],
 }
 
-# As little as each role needs.
+# What our stand-ins may do; hamid's own roles are those of deploy/rbac.
 RULES = {
-    "hamid-scheduler": [
-        {"apiGroups": [""], "resources": ["nodes"],
-         "verbs": ["get", "list", "watch", "patch"]},
-        {"apiGroups": [""], "resources": ["pods"],
-         "verbs": ["get", "list", "watch", "patch"]},
-        {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
-    ],
-    "hamid-node": [
-        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
-        {"apiGroups": [""], "resources": ["pods"],
-         "verbs": ["get", "list", "watch", "patch"]},
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-    ],
     "filter": [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "patch"]},
     ],
@@ -68,46 +54,40 @@ RULES = {
     ],
 }
 
-# Where --lock-store=lease+mirror keeps its Leases, and what hamid may do there.
+# Where --lock-store=lease+mirror keeps its Leases.
 LEASE_NAMESPACE = "hami-nodelock"
-LEASE_RULES = [
-    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-     "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-]
+
+# kubeconfig -> (kind, namespace, name) of the roles that it gets from deploy/rbac
+DEPLOYED = {
+    "hamid-scheduler": [("ClusterRole", None, "hamid-scheduler"),
+                        ("Role", LEASE_NAMESPACE, "hamid-scheduler-leases")],
+    "hamid-node": [("ClusterRole", None, "hamid-node"), ("Role", "default", "hamid-node-events")],
+}
 
 
-def lease_role():
-    """(path, object) of what the role needs besides where locks are kept in Leases."""
-    name = USERS["hamid-scheduler"][0]
-    base = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{LEASE_NAMESPACE}"
-    yield "/api/v1/namespaces", {
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE_NAMESPACE}}
-    yield base + "/roles", {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-        "metadata": {"name": name}, "rules": LEASE_RULES}
-    yield base + "/rolebindings", {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+def _binding(user, kind, namespace, role):
+    """(path, object) that gives a role to one of our users."""
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/rbac.authorization.k8s.io/v1{inside}/{kind.lower()}bindings", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": f"{kind}Binding",
+        "metadata": {"name": f"test-{role}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                      "name": name}]}
+                      "name": USERS[user][0]}]}
 
 
 def roles():
-    """(path, object) of each role and its binding, in the order to create them."""
+    """(path, object) of each role of a stand-in and of all bindings, in the order to create them."""
     base = "/apis/rbac.authorization.k8s.io/v1"
     for user, rules in RULES.items():
         name = USERS[user][0]
         yield base + "/clusterroles", {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
             "metadata": {"name": name}, "rules": rules}
-        yield base + "/clusterrolebindings", {
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                        "name": name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                          "name": name}]}
+        yield _binding(user, "ClusterRole", None, name)
+    for user, deployed in DEPLOYED.items():
+        for kind, namespace, name in deployed:
+            yield _binding(user, kind, namespace, name)
 
 
 def node(name):
