@@ -91,6 +91,7 @@ static const char *const ignored_names[] = {
 };
 
 #define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
+#define METRICS_LISTEN_DEFAULT "127.0.0.1:9397"
 #define LEASE_NAMESPACE_DEFAULT "hami-nodelock"
 
 static void add_places(struct hamid_config *table, struct scheduler_options *o)
@@ -102,8 +103,10 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
          "free one.",
          0, 0, NULL},
         {"metrics-listen", NULL, HAMID_FLAG_TEXT, &o->metrics_listen, "HOST:PORT",
-         "A second listener for probes, metrics and the locks view alone; may be beyond "
-         "the loopback.",
+         "A second listener: the status page, its API, metrics and probes; none of them "
+         "changes anything. May be beyond the loopback, where whoever reaches it reads "
+         "names of nodes and pods. 'none' opens none. Default " METRICS_LISTEN_DEFAULT
+         ", or a free port where --listen has port 0.",
          0, 0, NULL},
         {"address-file", NULL, HAMID_FLAG_TEXT, &o->address_file, "FILE",
          "Receives the bound addresses, one a line, when all listeners are open.", 0, 0,
@@ -300,6 +303,19 @@ static void make_locks(struct scheduler_options *options, struct hamid_problems 
     }
 }
 
+/* Several on one machine, each with a free port, must not meet at the default one. */
+static void settle_metrics_listen(struct scheduler_options *options)
+{
+    size_t length = strlen(options->listen);
+    bool takes_any_port = length >= 2 && strcmp(options->listen + length - 2, ":0") == 0;
+    if (options->metrics_listen == NULL) {
+        options->metrics_listen = takes_any_port ? "127.0.0.1:0" : METRICS_LISTEN_DEFAULT;
+    }
+    if (strcmp(options->metrics_listen, "none") == 0) {
+        options->metrics_listen = NULL;
+    }
+}
+
 static void check_places(const struct scheduler_options *options,
                          struct hamid_problems *problems)
 {
@@ -338,6 +354,7 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
         return HAMID_FLAGS_HELP;
     }
     ret->log_json = strcmp(ret->log_format, "json") == 0;
+    settle_metrics_listen(ret);
     check_store(ret, problems);
     check_places(ret, problems);
     make_locks(ret, problems);

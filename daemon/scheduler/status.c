@@ -7,6 +7,7 @@
  */
 #include "status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -14,6 +15,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
+#include "page.h"
 #include "service.h"
 #include "status_view.h"
 
@@ -51,6 +53,7 @@ struct status {
     TAILQ_HEAD(, watcher) watchers;
     size_t watcher_count;
     struct event *news; /* tells the watchers */
+    char page_headers[1024];
 };
 
 /* ---- answering -------------------------------------------------------------------- */
@@ -89,6 +92,13 @@ static struct status_facts facts_of(const struct status *status)
     struct status_facts facts = {.lock = service->lock, .history = status->history};
     facts.is_ready = service_is_ready(service, &facts.ready_reason);
     return facts;
+}
+
+void status_handle_page(struct hamid_http_exchange *exchange, void *data)
+{
+    const struct status *status = ((struct service *)data)->status;
+    hamid_http_set_headers(exchange, status->page_headers);
+    hamid_http_answer(exchange, 200, "text/html; charset=utf-8", page_text, page_length);
 }
 
 /* ---- the list of nodes ------------------------------------------------------------ */
@@ -282,10 +292,13 @@ struct status *status_new(struct service *service)
         return NULL;
     }
     TAILQ_INIT(&status->watchers);
+    int length = snprintf(status->page_headers, sizeof(status->page_headers),
+                          HEADERS "Content-Security-Policy: %s\r\n", page_policy);
     status->service = service;
     status->history = history_new(happened, status);
     status->news = evtimer_new(service->base, on_news, status);
-    if (status->history == NULL || status->news == NULL) {
+    if (status->history == NULL || status->news == NULL || length < 0 ||
+        (size_t)length >= sizeof(status->page_headers)) {
         return status_free(status);
     }
     return status;

@@ -24,6 +24,7 @@ struct status *status_free(struct status *status);
 struct history *status_history(struct status *status);
 
 /* The routes' handlers; data is the service. */
+void status_handle_page(struct hamid_http_exchange *exchange, void *data);
 void status_handle_nodes(struct hamid_http_exchange *exchange, void *data);
 void status_handle_node(struct hamid_http_exchange *exchange, void *data);
 void status_handle_pod(struct hamid_http_exchange *exchange, void *data);

@@ -230,8 +230,8 @@ json_t *status_view_node(const struct status_facts *facts, const char *node,
     json_t *root = begin(facts);
     (void)json_object_update(root, one.found);
     json_decref(one.found);
-    (void)json_object_set_new(root, "handOvers",
-                              format_happenings(facts, node, 0, STATUS_HAND_OVERS_MAX));
+    (void)json_object_set_new(root, "events",
+                              format_happenings(facts, node, 0, STATUS_EVENTS_MAX));
     return root;
 }
 

@@ -15,7 +15,7 @@
 #include "history.h"
 
 #define STATUS_NEXT_MAX 3 /* waiters that the list of nodes shows of each */
-#define STATUS_HAND_OVERS_MAX 32
+#define STATUS_EVENTS_MAX 32
 
 /* Where the views get their facts. */
 struct status_facts {

@@ -193,6 +193,7 @@ static const struct hamid_http_route extender_routes[] = {
 };
 
 static const struct hamid_http_route status_routes[] = {
+    {"GET", "/", status_handle_page, 0, false},
     {"GET", "/livez", handle_live, 0, false},
     {"GET", "/healthz", handle_live, 0, false},
     {"GET", "/readyz", handle_ready, 0, false},

@@ -107,6 +107,7 @@ class World:
             suites.BUILD / "daemon/hamid", "scheduler",
             f"--kubeconfig={self.plane.kubeconfig(user)}",
             f"--listen={self.addresses.get(name, '127.0.0.1:0')}", f"--address-file={file}",
+            "--metrics-listen=127.0.0.1:0",
             f"--patience={PATIENCE}", f"--hold-limit={HOLD_LIMIT:.0f}s",
             f"--scheduler-name={REPLICAS[name]}", f"--managed-resource={burst.RESOURCE}"])
         self.group.wait_until(name, child, file.exists, START_SECONDS)

@@ -90,6 +90,7 @@ class World:
             suites.BUILD / "daemon/hamid", "scheduler",
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             f"--listen={self.addresses.get(name, '127.0.0.1:0')}", f"--address-file={file}",
+            "--metrics-listen=127.0.0.1:0",
             f"--patience={patience}", f"--scheduler-name={scheduler}",
             f"--managed-resource={burst.RESOURCE}",
             *([f"--filter-url={self.filter_url}"] if self.filter_url else []), *flags])

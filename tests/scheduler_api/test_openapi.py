@@ -73,7 +73,7 @@ class Answers(Case):
         self.assertEqual(status, 200)
         self.assertEqual([(one["position"], one["pod"]) for one in answer["waiters"]],
                          [(0, "b"), (1, "c"), (2, "d"), (3, "e")])
-        self.assertEqual([(one["what"], one["pod"]) for one in answer["handOvers"]],
+        self.assertEqual([(one["what"], one["pod"]) for one in answer["events"]],
                          [("bound", "a"), ("granted", "a")])
         self.assertEqual(self.ask("/api/v1/nodes/no-such")[0], 404)
         self.assertEqual(self.ask("/api/v1/nodes/NO%20NODE")[0], 404)

@@ -170,6 +170,19 @@ START_TEST(test_an_address_beyond_the_loopback_wants_to_be_said)
 }
 END_TEST
 
+START_TEST(test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted)
+{
+    ck_assert_int_eq(READ(NULL, "-v=0"), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.metrics_listen, "127.0.0.1:9397");
+    ck_assert_int_eq(READ(NULL, "--listen=127.0.0.1:0"), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.metrics_listen, "127.0.0.1:0");
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000"), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.metrics_listen, ":9000");
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=none"), HAMID_FLAGS_OK);
+    ck_assert_ptr_null(options.metrics_listen);
+}
+END_TEST
+
 START_TEST(test_values_that_make_no_sense_are_refused)
 {
     ck_assert_int_eq(READ(NULL, "--filter-url=hami:443"), HAMID_FLAGS_WRONG);
@@ -211,6 +224,7 @@ int main(void)
     tcase_add_test(all, test_the_most_exact_choice_counts_before_hamis_own_rows);
     tcase_add_test(all, test_hamis_own_command_line_is_understood);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
+    tcase_add_test(all, test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
     tcase_add_test(all, test_help_names_each_flag_of_its_own);
     suite_add_tcase(suite, all);
