@@ -215,16 +215,17 @@ static void read_pairs(struct file *file, const struct hamid_flag *flag, unsigne
     end_list(file, flag, line);
 }
 
-static void read_option(struct file *file, const struct hamid_flag *flag,
+/* @line  of the name, where a list is said to be */
+static void read_option(struct file *file, const struct hamid_flag *flag, unsigned line,
                         const yaml_event_t *event)
 {
     bool is_pairs = flag->kind == HAMID_FLAG_PAIRS;
     bool is_list = is_pairs || flag->kind == HAMID_FLAG_LIST;
     bool has_trick = find_trick(event) != NULL;
     if (is_list && !has_trick && event->type == YAML_SEQUENCE_START_EVENT) {
-        read_list(file, flag, line_of(event));
+        read_list(file, flag, line);
     } else if (is_pairs && !has_trick && event->type == YAML_MAPPING_START_EVENT) {
-        read_pairs(file, flag, line_of(event));
+        read_pairs(file, flag, line);
     } else {
         const char *text = read_scalar(file, flag->name, event);
         if (text != NULL) {
@@ -285,12 +286,13 @@ static void read_members(struct file *file)
         const char *name = is_end ? NULL : read_scalar(file, NULL, &event);
         const struct hamid_flag *flag =
             name != NULL ? find_row(file, name, line_of(&event)) : NULL;
+        unsigned line = line_of(&event);
         yaml_event_delete(&event);
         if (is_end || !next(file, &event)) {
             return;
         }
         if (flag != NULL) {
-            read_option(file, flag, &event);
+            read_option(file, flag, line, &event);
         } else {
             pass_over(file, &event);
         }

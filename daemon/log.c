@@ -2,12 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One-line logs. A line is put together on the stack, cut at LINE_MAX_BYTES, and written
- * by one call, so that lines of several threads never mix. The settings are written
- * before threads start.
+ * by one call, so that lines of several threads never mix. The level may be changed at
+ * any time; the other settings are written before threads start.
  */
 #include "log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -16,7 +17,7 @@
 
 #define LINE_MAX_BYTES 4096
 
-static unsigned log_verbosity = 2;
+static atomic_uint log_verbosity = 2;
 static bool log_json = false;
 static const char *log_name = "hamid";
 
@@ -124,7 +125,9 @@ static void write_line(enum hamid_log_severity severity, unsigned verbosity,
 void hamid_log_setup(unsigned verbosity, bool json)
 {
     log_verbosity = verbosity;
-    log_json = json;
+    if (log_json != json) {
+        log_json = json;
+    }
 }
 
 void hamid_log_name(const char *name)

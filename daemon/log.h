@@ -18,7 +18,7 @@
 
 enum hamid_log_severity { HAMID_LOG_INFO = 0, HAMID_LOG_WARNING, HAMID_LOG_ERROR };
 
-/* Set once, before other threads run. */
+/* Set before other threads run; later for another verbosity alone. */
 void hamid_log_setup(unsigned verbosity, bool json);
 
 /* The program that lines of text are of; "hamid" unless set, with the settings. Borrowed. */

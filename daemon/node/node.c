@@ -28,6 +28,7 @@
 #include "notify.h"
 #include "options.h"
 #include "presence.h"
+#include "reload.h"
 
 #define STOP_MS 3000
 #define STOP_LOOK_MS 10 /* how often to look whether all is answered */
@@ -40,6 +41,11 @@ struct node {
     int recover_code;
     char recover_text[256];
     struct node_options options;
+    int argc;
+    char *const *argv;
+    struct hamid_reload *reload;
+    struct node_options *fresh; /* while a reload runs */
+    bool is_ready;              /* the service manager knows */
     struct event_base *base;
     struct event *signals[2];
     struct event *stop_timer;
@@ -151,6 +157,7 @@ static void drain(struct node *node)
 static void say_ready(struct node *node)
 {
     agent_set_ready(node->agent, true);
+    node->is_ready = true;
     hamid_notify("READY=1\nSTATUS=Serving device plugins");
     hamid_log_info(0, "Ready: the Node object says that an agent is here", "node",
                    node->options.node, "annotation",
@@ -286,6 +293,62 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
     return node->presence != NULL;
 }
 
+/* ---- SIGHUP: the log's level, and the login ------------------------------------- */
+
+static struct hamid_config *begin_reload(void *data, struct hamid_problems *problems)
+{
+    struct node *node = data;
+
+    node->fresh = calloc(1, sizeof(*node->fresh));
+    if (node->fresh == NULL) {
+        return NULL;
+    }
+    (void)node_options_read(node->fresh, node->argc, node->argv, problems);
+    return &node->fresh->config;
+}
+
+static void end_reload(void *data, bool is_taken)
+{
+    struct node *node = data;
+
+    if (is_taken) {
+        hamid_log_setup((unsigned)node->options.verbosity, node->options.log_json);
+    }
+    node_options_done(node->fresh);
+    free(node->fresh);
+    node->fresh = NULL;
+}
+
+static bool is_reload_open(void *data)
+{
+    const struct node *node = data;
+
+    return !node->is_stopping;
+}
+
+static bool is_told_ready(void *data)
+{
+    const struct node *node = data;
+
+    return node->is_ready;
+}
+
+static bool open_reload(struct node *node)
+{
+    struct hamid_reload_config config = {
+        .base = node->base,
+        .config = &node->options.config,
+        .begin = begin_reload,
+        .end = end_reload,
+        .is_open = is_reload_open,
+        .is_ready = is_told_ready,
+        .data = node,
+    };
+
+    node->reload = hamid_reload_new(&config);
+    return node->reload != NULL;
+}
+
 /* False with a line in error. */
 static bool start(struct node *node, char *error, size_t error_size)
 {
@@ -295,7 +358,8 @@ static bool start(struct node *node, char *error, size_t error_size)
     node->base = event_base_new();
     node->mailbox = node->base != NULL ? hamid_mailbox_new(node->base, NULL, NULL) : NULL;
     node->denials = hamid_denials_new();
-    if (node->mailbox == NULL || node->denials == NULL || !add_signals(node)) {
+    if (node->mailbox == NULL || node->denials == NULL || !add_signals(node) ||
+        !open_reload(node)) {
         (void)snprintf(error, error_size, "out of memory or file descriptors");
         return false;
     }
@@ -314,6 +378,7 @@ static bool start(struct node *node, char *error, size_t error_size)
 
 static void stop(struct node *node)
 {
+    node->reload = hamid_reload_free(node->reload);
     if (node->agent != NULL) {
         agent_close(node->agent);
     }
@@ -382,6 +447,8 @@ int hamid_node_main(int argc, char **argv)
     static struct hamid_problems problems;
     enum hamid_flags_result result =
         node_options_read(&node->options, argc, argv, &problems);
+    node->argc = argc;
+    node->argv = argv;
     int shown = hamid_config_show(&node->options.config, result, &problems);
     if (shown >= 0) {
         node_options_done(&node->options);

@@ -114,6 +114,7 @@ static void look_whether_ready(evutil_socket_t fd, short what, void *data)
         return;
     }
     if (service_is_ready(service, &reason)) {
+        service->was_ready = true;
         hamid_notify("READY=1\nSTATUS=Serving binds");
         return;
     }
@@ -321,6 +322,7 @@ static int start(struct service *service)
     status = status != 0 ? status : start_lock(service);
     status = status != 0 ? status : start_events(service);
     status = status != 0 ? status : start_upstream(service);
+    status = status != 0 ? status : service_start_reload(service);
     status = status != 0 ? status : service_listen(service);
     return status != 0 ? status : service_write_addresses(service);
 }
@@ -328,6 +330,7 @@ static int start(struct service *service)
 /* In an order in which nobody calls what is gone; each part may be missing. */
 static void stop(struct service *service)
 {
+    service_stop_reload(service);
     pod_events_stop(service->pod_events);
     if (service->lock != NULL) {
         (void)hami_nodelock_shutdown(service->lock,
@@ -363,6 +366,8 @@ int hamid_scheduler_main(int argc, char **argv)
     static struct hamid_problems problems;
     enum hamid_flags_result result =
         scheduler_options_read(&service.options, argc, argv, &problems);
+    service.argc = argc;
+    service.argv = argv;
     int shown = hamid_config_show(&service.options.config, result, &problems);
     if (shown >= 0) {
         scheduler_options_done(&service.options);

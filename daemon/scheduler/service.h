@@ -20,9 +20,15 @@
 #include "denials.h"
 #include "http/server.h"
 #include "mailbox.h"
+#include "reload.h"
 
 struct service {
     struct scheduler_options options;
+    int argc;
+    char *const *argv;
+    struct hamid_reload *reload;     /* SIGHUP; hamid_reload_add() takes more hooks */
+    struct scheduler_options *fresh; /* while a reload runs */
+    struct lock_table *first_locks;  /* that the process was started with */
     const char *hosts[OPTIONS_HOSTS_MAX];
     size_t host_count;
     char addresses[2][160]; /* bound: --listen, --metrics-listen */
@@ -45,6 +51,7 @@ struct service {
     struct event *ready_timer;
     uint64_t drain_started_ns;
     bool draining;
+    bool was_ready; /* the service manager knows */
 };
 
 /* listeners.c. Each returns the exit status, and has logged why it is not 0. */
@@ -52,6 +59,10 @@ int service_listen(struct service *service);
 /* The file appears whole: scripts wait for it. */
 int service_write_addresses(const struct service *service);
 int service_fail(const char *what, const char *why);
+
+/* reload.c */
+int service_start_reload(struct service *service);
+void service_stop_reload(struct service *service);
 
 /* verbs.c: the routes of both listeners; their data is the service. */
 void service_http_config(struct service *service, bool is_extender,
