@@ -3,8 +3,9 @@
 /*
  * PreStartContainer: the last moment at which devices that went astray can be held back.
  * The kubelet names the devices; its books must have them for the container that they
- * were answered for. Where nothing is known (we were restarted since, the books can't be
- * read, or it is an init container) the container may start. Then the vendor's own is
+ * were answered for; what was answered before a restart, the pod itself tells. Where
+ * nothing is known (the books can't be read, the pod says nothing, or it is an init
+ * container) the container may start. Then the vendor's own is
  * called, if it has one. Loop's thread.
  */
 #include "gateway_internal.h"

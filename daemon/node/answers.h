@@ -5,7 +5,7 @@
  * what the kubelet's books say about that. Pure: no clock, no I/O. Loop's thread.
  *
  * An id that is answered anew belongs to the newer answer; an answer without ids left is
- * forgotten. A restart forgets all: then nothing is known, and nothing is judged.
+ * forgotten. A restart forgets all: then handed.h is what is left.
  */
 #ifndef HAMID_NODE_ANSWERS_H
 #define HAMID_NODE_ANSWERS_H

@@ -14,6 +14,7 @@
 
 #include <event2/event.h>
 
+#include "handed.h"
 #include "log.h"
 #include "node_events.h"
 
@@ -24,6 +25,7 @@
 
 struct checks {
     struct books *books;
+    const struct handed *handed;
     struct node_events *events;
     struct answers answers;
     struct event *timer;
@@ -36,8 +38,11 @@ struct checks {
 
 struct checks_ask {
     struct checks *checks;
-    struct books_reading *reading;
-    struct answer *wanted; /* resource and ids; the other texts are empty */
+    struct books_reading *reading; /* NULL: done */
+    struct handed_ask *handed;     /* NULL: not asked */
+    struct answer *wanted;         /* resource and ids; the other texts are empty */
+    uint64_t deadline_ns;
+    char text[1024];
     checks_told_fn told;
     void *data;
     struct checks_ask *next, **link;
@@ -169,14 +174,78 @@ static void ask_end(struct checks_ask *ask, enum answers_verdict verdict,
     free(ask);
 }
 
+/* The one container that has all these ids on the books; NULL where there is none. */
+static const struct books_row *holder(const struct books_page *page,
+                                      const struct answer *wanted)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const struct books_row *row = &page->rows[i];
+        size_t found = 0;
+
+        for (size_t j = 0; j < wanted->id_count; j++) {
+            for (size_t k = 0; k < row->id_count; k++) {
+                if (strcmp(row->ids[k], wanted->ids[j]) == 0) {
+                    found++;
+                    break;
+                }
+            }
+        }
+        if (strcmp(row->holding.resource, wanted->resource) == 0 && found > 0 &&
+            found == wanted->id_count) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static void ask_handed_told(void *data, enum handed_word word)
+{
+    struct checks_ask *ask = data;
+
+    ask->handed = NULL;
+    if (word == HANDED_NOT) {
+        node_events_send(ask->checks->events, "DevicesSwapped", ask->text,
+                         hami_kubernetes_now());
+        ask_end(ask, ANSWERS_SWAPPED, ask->text);
+        return;
+    }
+    ask_end(ask, word == HANDED_OUT ? ANSWERS_CONFIRMED : ANSWERS_UNKNOWN,
+            word == HANDED_OUT ? ""
+                               : "nothing is known about these devices here, and their "
+                                 "pod does not tell whether they were handed out");
+}
+
+/* We did not answer for these devices, perhaps an agent before us. */
+static void ask_pod(struct checks_ask *ask, const struct books_page *page)
+{
+    const struct books_row *row = holder(page, ask->wanted);
+
+    if (row == NULL) {
+        ask_end(ask, ANSWERS_UNKNOWN,
+                "nothing is known about all of these devices here, or they are not on "
+                "the kubelet's books");
+        return;
+    }
+    (void)snprintf(ask->text, sizeof(ask->text),
+                   "container %s of pod %s/%s has devices of %s, and its pod waits for "
+                   "them still: they were handed out for another one",
+                   row->holding.container, row->holding.namespace_name, row->holding.pod,
+                   row->holding.resource);
+    ask->handed = handed_ask_start(ask->checks->handed, &row->holding, ask->deadline_ns,
+                                   ask_handed_told, ask);
+    if (ask->handed == NULL) {
+        ask_end(ask, ANSWERS_UNKNOWN, "the pod can't be asked");
+    }
+}
+
 static void ask_read(void *data, const struct books_page *page, const char *problem)
 {
     struct checks_ask *ask = data;
     const struct answer *answer = NULL;
     const struct books_row *row = NULL;
     enum answers_verdict verdict;
-    char text[1024] = "";
 
+    ask->reading = NULL;
     if (page == NULL) {
         say_unreadable(ask->checks, problem);
         ask_end(ask, ANSWERS_UNKNOWN, problem);
@@ -185,15 +254,24 @@ static void ask_read(void *data, const struct books_page *page, const char *prob
     checks_compare(ask->checks, page);
     verdict = answers_judge(&ask->checks->answers, page, ask->wanted->resource,
                             ask->wanted->ids, ask->wanted->id_count, &answer, &row);
-    if (verdict == ANSWERS_SWAPPED) {
-        describe(answer, row, text, sizeof(text));
-    } else if (verdict == ANSWERS_UNKNOWN) {
-        (void)snprintf(
-            text, sizeof(text),
-            "nothing is known about all of these devices here, or they are not "
-            "on the kubelet's books");
+    if (verdict == ANSWERS_UNKNOWN) {
+        ask_pod(ask, page);
+        return;
     }
-    ask_end(ask, verdict, text);
+    if (verdict == ANSWERS_SWAPPED) {
+        describe(answer, row, ask->text, sizeof(ask->text));
+    }
+    ask_end(ask, verdict, ask->text);
+}
+
+static void ask_break_off(struct checks_ask *ask)
+{
+    if (ask->reading != NULL) {
+        books_read_cancel(ask->reading);
+    }
+    if (ask->handed != NULL) {
+        handed_ask_cancel(ask->handed);
+    }
 }
 
 struct checks_ask *checks_ask_start(struct checks *checks, const char *resource,
@@ -207,6 +285,7 @@ struct checks_ask *checks_ask_start(struct checks *checks, const char *resource,
         return NULL;
     }
     ask->checks = checks;
+    ask->deadline_ns = hami_kubernetes_in_ms(timeout_ms);
     ask->told = told;
     ask->data = data;
     ask->wanted = answer_new(resource, &nobody, "", ids, count);
@@ -229,7 +308,7 @@ struct checks_ask *checks_ask_start(struct checks *checks, const char *resource,
 
 void checks_ask_cancel(struct checks_ask *ask)
 {
-    books_read_cancel(ask->reading);
+    ask_break_off(ask);
     *ask->link = ask->next;
     if (ask->next != NULL) {
         ask->next->link = ask->link;
@@ -254,7 +333,7 @@ void checks_stats(const struct checks *checks, struct checks_stats *ret)
 }
 
 struct checks *checks_new(struct event_base *base, struct books *books,
-                          struct node_events *events)
+                          struct node_events *events, const struct handed *handed)
 {
     struct checks *checks = calloc(1, sizeof(*checks));
 
@@ -263,6 +342,7 @@ struct checks *checks_new(struct event_base *base, struct books *books,
     }
     checks->books = books;
     checks->events = events;
+    checks->handed = handed;
     checks->pause_ms = LOOK_FIRST_MS;
     checks->timer = event_new(base, -1, 0, look_due, checks);
     if (answers_init(&checks->answers) < 0 || checks->timer == NULL) {
@@ -279,7 +359,7 @@ struct checks *checks_free(struct checks *checks)
     while (checks->asks != NULL) {
         struct checks_ask *ask = checks->asks;
 
-        books_read_cancel(ask->reading);
+        ask_break_off(ask);
         ask_end(ask, ANSWERS_UNKNOWN, "stopping");
     }
     if (checks->look != NULL) {

@@ -5,6 +5,9 @@
  * answered for them, and tells before a container starts. Where it did not: a line in the
  * log, an event of the node, a count, and the container is not to start. Loop's thread.
  *
+ * What this process did not answer itself, it asks the pod's annotations about: then a
+ * container is not to start for which they still have devices to hand out.
+ *
  * This is the net below the rules by which callers are told apart: whatever went wrong
  * there, no container starts with another's devices unseen.
  */
@@ -15,11 +18,13 @@
 
 struct checks;
 struct event_base;
+struct handed;
 struct node_events;
 
-/* Texts and objects are borrowed. Returns NULL without memory. */
+/* Texts and objects are borrowed. @handed  tells of containers that this process did not
+ * serve. Returns NULL without memory. */
 struct checks *checks_new(struct event_base *base, struct books *books,
-                          struct node_events *events);
+                          struct node_events *events, const struct handed *handed);
 /* Asks that are open get UNKNOWN within. Takes NULL, returns NULL. */
 struct checks *checks_free(struct checks *checks);
 

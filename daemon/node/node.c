@@ -23,6 +23,7 @@
 
 #include "agent.h"
 #include "gateway/gateway.h"
+#include "handed.h"
 #include "log.h"
 #include "mailbox.h"
 #include "notify.h"
@@ -34,6 +35,10 @@
 #define STOP_LOOK_MS 10 /* how often to look whether all is answered */
 #define REMOVE_MS 2000
 #define RECOVER_MS 5000
+
+/* Where no vendor was named. */
+static const struct hami_handshake_vendor nvidia = {"nvidia.com/gpu",
+                                                    "hami.io/vgpu-devices-to-allocate"};
 
 struct node {
     struct hamid_letter recovered; /* first */
@@ -55,6 +60,7 @@ struct node {
     hami_kubernetes *client;
     hami_handshake *handshake;
     struct node_events events;
+    struct handed handed;
     struct books *books;   /* NULL = not read */
     struct checks *checks; /* NULL without books */
     struct agent *agent;
@@ -68,8 +74,6 @@ struct node {
 
 static bool open_gateway(struct node *node, char *error, size_t error_size)
 {
-    static const struct hami_handshake_vendor nvidia = {
-        "nvidia.com/gpu", "hami.io/vgpu-devices-to-allocate"};
     const struct node_options *options = &node->options;
     struct gateway_config config = {
         .base = node->base,
@@ -81,8 +85,8 @@ static bool open_gateway(struct node *node, char *error, size_t error_size)
         .needs_books = options->needs_pod_resources,
         .front = options->gateway,
         .kubelet = options->kubelet_plugins,
-        .vendors = options->vendor_count > 0 ? options->vendors : &nvidia,
-        .vendor_count = options->vendor_count > 0 ? options->vendor_count : 1,
+        .vendors = node->handed.vendors,
+        .vendor_count = node->handed.vendor_count,
         .timeout_ms = options->allocate_timeout_ms,
         .vendor_timeout_ms = options->vendor_timeout_ms,
     };
@@ -251,7 +255,7 @@ static bool open_books(struct node *node)
     }
     node->books = books_new(node->base, node->options.pod_resources);
     if (node->books != NULL) {
-        node->checks = checks_new(node->base, node->books, &node->events);
+        node->checks = checks_new(node->base, node->books, &node->events, &node->handed);
     }
     return node->checks != NULL;
 #else
@@ -369,6 +373,12 @@ static bool start(struct node *node, char *error, size_t error_size)
     }
     node_events_init(&node->events, node->client, node->options.node,
                      hami_kubernetes_now());
+    node->handed = (struct handed){
+        .mailbox = node->mailbox,
+        .client = node->client,
+        .vendors = node->options.vendor_count > 0 ? node->options.vendors : &nvidia,
+        .vendor_count = node->options.vendor_count > 0 ? node->options.vendor_count : 1,
+    };
     if (!open_books(node)) {
         (void)snprintf(error, error_size, "out of memory");
         return false;

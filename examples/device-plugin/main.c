@@ -18,6 +18,7 @@
 
 #include "allocate.h"
 #include "node/checks.h"
+#include "node/handed.h"
 #include "health.h"
 #include "log.h"
 #include "mailbox.h"
@@ -48,6 +49,7 @@ struct plugin {
     hami_kubernetes *client;
     hami_handshake *handshake;
     struct node_events events;
+    struct handed handed;
     struct books *books;
     struct checks *checks;
     struct allocate *allocate;
@@ -220,10 +222,14 @@ static bool open_books(struct plugin *plugin)
     }
     node_events_init(&plugin->events, plugin->client, plugin->options.node,
                      hami_kubernetes_now());
+    plugin->handed = (struct handed){.mailbox = plugin->mailbox,
+                                     .client = plugin->client,
+                                     .vendors = plugin->settings.vendors,
+                                     .vendor_count = plugin->settings.vendor_count};
     plugin->books = books_new(plugin->base, plugin->options.pod_resources);
-    plugin->checks = plugin->books != NULL
-                         ? checks_new(plugin->base, plugin->books, &plugin->events)
-                         : NULL;
+    plugin->checks = plugin->books != NULL ? checks_new(plugin->base, plugin->books,
+                                                        &plugin->events, &plugin->handed)
+                                           : NULL;
     return plugin->checks != NULL;
 }
 

@@ -112,12 +112,38 @@ START_TEST(devices_that_are_answered_anew_are_the_newer_pods)
 }
 END_TEST
 
-START_TEST(restart_forgets_what_was_answered_and_judges_nothing)
+/* What was answered before is known from the pods alone: "a" was served. */
+START_TEST(start_after_a_restart_is_confirmed_by_the_pod)
 {
     served_pod("a");
     ck_assert_int_eq(agent_end(&agent), 0);
     start_hamid(NULL);
+    expect_verdict(200, "verdict", "unknown"); /* not on the books yet */
+    kubelet_book(&kubelet, "a", "c0", "d-0");
+    expect_verdict(200, "verdict", "confirmed");
+    expect_metric("hamid_node_starts_total{verdict=\"confirmed\"} 1");
+}
+END_TEST
+
+/* "b" was never served, and has what "a" was answered. */
+START_TEST(start_after_a_restart_of_a_pod_that_waits_still_is_refused)
+{
+    struct kubesim_match events = {.verb = "create", .resource = "events"};
+
+    served_pod("a");
+    world_simple_pod(&world, "b");
+    ck_assert_int_eq(agent_end(&agent), 0);
+    start_hamid(NULL);
     kubelet_book(&kubelet, "b", "c0", "d-0");
+    expect_verdict(409, "code", "SWAPPED");
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    expect_metric("hamid_node_starts_total{verdict=\"swapped\"} 1");
+}
+END_TEST
+
+START_TEST(start_of_a_container_of_which_nobody_tells_is_unknown)
+{
+    kubelet_book(&kubelet, "gone", "c0", "d-0");
     expect_verdict(200, "verdict", "unknown");
     expect_metric("hamid_node_swapped 0");
 }
@@ -178,7 +204,9 @@ int main(int argc, char **argv)
     tcase_add_test(cases, start_is_confirmed_by_the_books);
     tcase_add_test(cases, start_with_anothers_devices_is_refused);
     tcase_add_test(cases, devices_that_are_answered_anew_are_the_newer_pods);
-    tcase_add_test(cases, restart_forgets_what_was_answered_and_judges_nothing);
+    tcase_add_test(cases, start_after_a_restart_is_confirmed_by_the_pod);
+    tcase_add_test(cases, start_after_a_restart_of_a_pod_that_waits_still_is_refused);
+    tcase_add_test(cases, start_of_a_container_of_which_nobody_tells_is_unknown);
     tcase_add_test(cases, books_that_are_asked_for_are_needed);
     tcase_add_loop_test(cases, books_may_be_left_out_but_not_be_missed, 0,
                         (int)(sizeof(paths) / sizeof(paths[0])));
