@@ -105,7 +105,10 @@ def main():
     books = Books(client_of(asked.kubeconfig))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(books))
     server.daemon_threads = True
-    asked.address_file.write_text(f"127.0.0.1:{server.server_port}\n", encoding="ascii")
+    # Whoever waits for the file finds it whole.
+    unfinished = asked.address_file.with_suffix(".new")
+    unfinished.write_text(f"127.0.0.1:{server.server_port}\n", encoding="ascii")
+    unfinished.rename(asked.address_file)
     server.serve_forever()
 
 

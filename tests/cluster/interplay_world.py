@@ -22,6 +22,7 @@ from checker import events, figures
 from cluster import burst, manifests, processes, suites
 
 START_SECONDS = 30
+SAY_SECONDS = 3
 PATIENCE = "30s"
 DEFAULT = "default-scheduler"
 # As short as kube-scheduler takes them, so that a dead leader costs seconds.
@@ -51,6 +52,7 @@ class World:
         self.addresses = {}
         self.filter_url = None
         self.offset = 0
+        self.own = {name for name, _ in plane.group.children}
 
     # ---- starting
 
@@ -219,12 +221,12 @@ class World:
     def served(self, name, count, seconds):
         """Waits until the whole burst is served and each lock is gone; True if it came so."""
         deadline = time.monotonic() + seconds
-        last = None
+        told = 0.0
         while time.monotonic() < deadline:
             now = self.counts(name)
-            if now != last and now is not None:
+            if now is not None and time.monotonic() - told > SAY_SECONDS:
                 self.say(f"{name}: {now[0]} bound, {now[1]} allocated")
-                last = now
+                told = time.monotonic()
             if now == (count, count) and not self.locks():
                 return True
             self.fail_early()
@@ -250,14 +252,25 @@ class World:
             file.seek(self.offset)
             return events.read(file)
 
+    def begin_chapter(self):
+        """What was logged so far is not looked at again."""
+        self.offset = self.plane.audit_log.stat().st_size
+
     def next_chapter(self):
-        """What was logged so far is not looked at again; the pods are removed."""
-        for name, child in list(self.group.children):
-            if child.poll() is not None:
+        """The pods of the last one are removed."""
+        self.admin.need("DELETE", "/api/v1/namespaces/default/pods", {
+            "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
+        self.begin_chapter()
+
+    def stop_all(self):
+        """All but the control plane itself; nothing of this world is left in it."""
+        for name, child in reversed(self.group.children):
+            if name not in self.own:
                 self.group.stop(child)
         self.admin.need("DELETE", "/api/v1/namespaces/default/pods", {
             "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
-        self.offset = self.plane.audit_log.stat().st_size
+        for node in self.nodes:
+            self.admin.need("DELETE", f"/api/v1/nodes/{node}")
 
     def report(self, name):
         return figures.Report(self.read_log(), figures.Options(
