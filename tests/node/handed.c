@@ -30,7 +30,7 @@ static const struct {
     {"[{\"name\":\"i\"}]", "[{\"name\":\"a\"}]", A ";", "a", HANDED_UNKNOWN},
     {"[]", "[{\"name\":\"a\"}]", A ";", "z", HANDED_UNKNOWN},
     {"[]", "[{\"name\":\"a\"}]", NULL, "a", HANDED_UNKNOWN},
-    {"[]", "[{\"name\":\"a\"}]", "rubbish:;", "a", HANDED_UNKNOWN},
+    {"[]", "[{\"name\":\"a\"}]", "GPU-a,NVIDIA,x,10:;", "a", HANDED_UNKNOWN},
     {"7", "{}", A ";", "a", HANDED_UNKNOWN},
 };
 
