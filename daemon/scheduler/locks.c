@@ -49,22 +49,25 @@ json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns)
     (void)hami_pair_token(slot->value, slot->lease, token, sizeof(token));
     (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)slot->fence);
     return json_pack(
-        "{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:s*, s:f, s:b, s:s*}", "key",
+        "{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:s*, s:f, s:f, s:b, s:s*}", "key",
         slot->key, "state", state_name(slot->state), "value", slot->value, "namespace",
         slot->owner.namespace_name, "pod", slot->owner.name, "uid", slot->owner.uid,
         "holder", slot->holder, "fence", fence, "token", is_locked ? token : NULL,
-        "ageSeconds", seconds_between(slot->since_ns, now_ns), "alarm", (int)slot->alarm,
+        "ageSeconds", seconds_between(slot->since_ns, now_ns), "stateSeconds",
+        seconds_between(slot->state_since_ns, now_ns), "alarm", (int)slot->alarm,
         "reason", slot->reason);
 }
 
 json_t *locks_format_waiter(const struct hami_waiter_view *waiter, uint64_t now_ns)
 {
-    return json_pack("{s:s*, s:s*, s:s*, s:i, s:i, s:f, s:f}", "namespace",
-                     waiter->owner.namespace_name, "pod", waiter->owner.name, "uid",
-                     waiter->owner.uid, "position", (int)waiter->position, "priority",
-                     (int)waiter->priority, "waitedSeconds",
-                     seconds_between(waiter->since_ns, now_ns), "leftSeconds",
-                     seconds_between(now_ns, waiter->deadline_ns));
+    return json_pack(
+        "{s:s*, s:s*, s:s*, s:i, s:i, s:s*, s:i, s:b, s:f, s:f, s:f}", "namespace",
+        waiter->owner.namespace_name, "pod", waiter->owner.name, "uid", waiter->owner.uid,
+        "position", (int)waiter->position, "priority", (int)waiter->priority, "group",
+        waiter->group, "overtaken", (int)waiter->overtaken, "returned",
+        (int)waiter->returned, "waitedSeconds", seconds_between(waiter->since_ns, now_ns),
+        "expectedSeconds", (double)waiter->expected_ns / 1e9, "leftSeconds",
+        seconds_between(now_ns, waiter->deadline_ns));
 }
 
 bool locks_is_idle(const struct hami_node_view *node)

@@ -23,7 +23,7 @@
 #define LIST_LIFE_SHARE 20
 #define WATCHERS_MAX 64
 #define WAIT_MAX_S 30
-#define TOLD_TOGETHER_MS 100
+#define TOLD_TOGETHER_MS 200
 
 #define HEADERS                                                                          \
     "Cache-Control: no-store\r\n"                                                        \
@@ -50,6 +50,8 @@ struct status {
     struct service *service;
     struct history *history;
     struct list_kept lists[2]; /* of the busy ones, of all */
+    json_t *alarms;            /* shown until alarms_until_ns */
+    uint64_t alarms_until_ns;
     TAILQ_HEAD(, watcher) watchers;
     size_t watcher_count;
     struct event *news; /* tells the watchers */
@@ -103,6 +105,13 @@ void status_handle_page(struct hamid_http_exchange *exchange, void *data)
 
 /* ---- the list of nodes ------------------------------------------------------------ */
 
+/* When what was made from begun to now is to be made again. */
+static uint64_t shown_until(uint64_t begun, uint64_t now)
+{
+    uint64_t life = (now - begun) * LIST_LIFE_SHARE;
+    return now + (life > LIST_LIFE_NS ? life : LIST_LIFE_NS);
+}
+
 static bool renew_list(struct status *status, bool all)
 {
     struct list_kept *kept = &status->lists[all ? 1 : 0];
@@ -118,9 +127,7 @@ static bool renew_list(struct status *status, bool all)
     json_decref(root);
     free_text(kept->text); /* answers on their way out still have it */
     kept->text = text;
-    uint64_t now = hami_nodelock_now(facts.lock);
-    uint64_t life = (now - begun) * LIST_LIFE_SHARE;
-    kept->until_ns = is_made ? now + (life > LIST_LIFE_NS ? life : LIST_LIFE_NS) : 0;
+    kept->until_ns = is_made ? shown_until(begun, hami_nodelock_now(facts.lock)) : 0;
     return is_made;
 }
 
@@ -186,11 +193,28 @@ static void drop_watcher(struct watcher *watcher)
     free(watcher);
 }
 
+/* The hand-overs are for those who begin to look. */
+static json_t *make_events(struct status *status, uint64_t after)
+{
+    struct status_facts facts = facts_of(status);
+    uint64_t begun = hami_nodelock_now(facts.lock);
+    if (begun >= status->alarms_until_ns) {
+        json_decref(status->alarms);
+        status->alarms = status_view_alarms(&facts);
+        status->alarms_until_ns = shown_until(begun, hami_nodelock_now(facts.lock));
+    }
+    json_t *root = status_view_events(&facts, after);
+    (void)json_object_set(root, "alarms", status->alarms);
+    if (after == 0) {
+        (void)json_object_set_new(root, "handOvers", status_view_hand_overs(&facts));
+    }
+    return root;
+}
+
 static void tell_watcher(struct watcher *watcher)
 {
     struct hamid_http_exchange *exchange = watcher->exchange;
-    struct status_facts facts = facts_of(watcher->status);
-    json_t *root = status_view_events(&facts, watcher->after);
+    json_t *root = make_events(watcher->status, watcher->after);
     drop_watcher(watcher);
     answer(exchange, 200, root);
 }
@@ -272,9 +296,8 @@ void status_handle_events(struct hamid_http_exchange *exchange, void *data)
     struct status *status = service->status;
     uint64_t after = query_number(exchange, "after");
     uint64_t seconds = query_number(exchange, "wait");
-    struct status_facts facts = facts_of(status);
     if (seconds == 0 || after != history_last(status->history) || service->draining) {
-        answer(exchange, 200, status_view_events(&facts, after));
+        answer(exchange, 200, make_events(status, after));
         return;
     }
     seconds = seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
@@ -312,6 +335,7 @@ struct status *status_free(struct status *status)
     while (!TAILQ_EMPTY(&status->watchers)) {
         drop_watcher(TAILQ_FIRST(&status->watchers));
     }
+    json_decref(status->alarms);
     free_text(status->lists[0].text);
     free_text(status->lists[1].text);
     if (status->news != NULL) {

@@ -94,6 +94,18 @@ static json_t *format_waiters(const struct hami_node_view *node, uint64_t now_ns
     return waiters;
 }
 
+/* By the node's pace, from the oldest of its locks; 0 = free, not measured or overdue. */
+static double free_in(const struct hami_node_view *node, uint64_t now_ns)
+{
+    uint64_t since = now_ns;
+    for (size_t i = 0; i < node->slot_count; i++) {
+        bool is_older = is_busy(&node->slots[i]) && node->slots[i].since_ns < since;
+        since = is_older ? node->slots[i].since_ns : since;
+    }
+    uint64_t until = since + node->pace_ns;
+    return since < now_ns && node->pace_ns != 0 ? seconds_until(now_ns, until) : 0;
+}
+
 static json_t *format_node(const struct hami_node_view *node, uint64_t now_ns, bool whole)
 {
     uint64_t oldest = now_ns;
@@ -102,10 +114,11 @@ static json_t *format_node(const struct hami_node_view *node, uint64_t now_ns, b
         oldest = since < oldest ? since : oldest;
     }
     return json_pack(
-        "{s:s, s:b, s:i, s:f, s:o, s:o}", "node", node->node, "alarm",
+        "{s:s, s:b, s:i, s:f, s:f, s:f, s:I, s:o, s:o}", "node", node->node, "alarm",
         (int)has_alarm(node), "waiting", (int)node->waiter_count, "longestWaitSeconds",
-        seconds_until(oldest, now_ns), "slots", format_slots(node, now_ns, whole),
-        whole ? "waiters" : "next",
+        seconds_until(oldest, now_ns), "paceSeconds", (double)node->pace_ns / 1e9,
+        "freeInSeconds", free_in(node, now_ns), "refusals", (json_int_t)node->refusals,
+        "slots", format_slots(node, now_ns, whole), whole ? "waiters" : "next",
         format_waiters(node, now_ns, whole ? node->waiter_count : STATUS_NEXT_MAX));
 }
 
@@ -168,6 +181,59 @@ static json_t *format_happenings(const struct status_facts *facts, const char *n
     return found;
 }
 
+/* ---- hand-overs ------------------------------------------------------------------- */
+
+static const char *how_name(enum hami_hand_over how)
+{
+    static const char *const names[] = {"take", "direct", "takeover", "own", "foreign"};
+    return (size_t)how < sizeof(names) / sizeof(names[0]) ? names[how] : "foreign";
+}
+
+static json_t *format_owner(const struct hami_owner *owner)
+{
+    return json_pack("{s:s*, s:s*, s:s*}", "namespace", owner->namespace_name, "pod",
+                     owner->name, "uid", owner->uid);
+}
+
+static void add_hand_overs(json_t *array, const struct hami_node_view *node,
+                           uint64_t since_ns)
+{
+    for (size_t i = 0; i < node->hand_over_count; i++) {
+        const struct hami_hand_over_view *one = &node->hand_overs[i];
+        if (one->at_ns < since_ns || json_array_size(array) >= STATUS_HAND_OVERS_MAX) {
+            return;
+        }
+        char fence[24];
+        (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)one->fence);
+        (void)json_array_append_new(
+            array,
+            json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:s, s:o, s:o}", "node", node->node,
+                      "key", one->key, "how", how_name(one->how), "reason",
+                      one->reason != NULL ? one->reason : "", "secondsAgo",
+                      seconds_until(one->at_ns, node->now_ns), "heldSeconds",
+                      (double)one->held_ns / 1e9, "fence", fence, "from",
+                      format_owner(&one->from), "to", format_owner(&one->to)));
+    }
+}
+
+static int add_late_hand_overs(void *data, const struct hami_node_view *node)
+{
+    struct list *list = data;
+    uint64_t now = list->now_ns;
+    add_hand_overs(list->nodes, node,
+                   now > STATUS_HAND_OVERS_NS ? now - STATUS_HAND_OVERS_NS : 0);
+    return 0;
+}
+
+json_t *status_view_hand_overs(const struct status_facts *facts)
+{
+    struct list list = {.nodes = json_array(), .now_ns = hami_nodelock_now(facts->lock)};
+    (void)hami_nodelock_snapshot(facts->lock, NULL, add_late_hand_overs, &list);
+    return list.nodes;
+}
+
+/* ---- events ----------------------------------------------------------------------- */
+
 static int add_alarms(void *data, const struct hami_node_view *node)
 {
     struct list *list = data;
@@ -183,16 +249,20 @@ static int add_alarms(void *data, const struct hami_node_view *node)
     return 0;
 }
 
+json_t *status_view_alarms(const struct status_facts *facts)
+{
+    struct list list = {.nodes = json_array(), .now_ns = hami_nodelock_now(facts->lock)};
+    (void)hami_nodelock_snapshot(facts->lock, NULL, add_alarms, &list);
+    return list.nodes;
+}
+
 json_t *status_view_events(const struct status_facts *facts, uint64_t after)
 {
     char last[24];
-    struct list list = {.nodes = json_array(), .now_ns = hami_nodelock_now(facts->lock)};
-    (void)hami_nodelock_snapshot(facts->lock, NULL, add_alarms, &list);
     json_t *root = begin(facts);
     (void)snprintf(last, sizeof(last), "%llu",
                    (unsigned long long)history_last(facts->history));
     (void)json_object_set_new(root, "last", json_string(last));
-    (void)json_object_set_new(root, "alarms", list.nodes);
     (void)json_object_set_new(root, "events",
                               format_happenings(facts, NULL, after, HISTORY_MAX));
     return root;
@@ -210,6 +280,9 @@ static int take_node(void *data, const struct hami_node_view *node)
     struct one_node *one = data;
     json_decref(one->found);
     one->found = format_node(node, one->now_ns, true);
+    json_t *hand_overs = json_array();
+    add_hand_overs(hand_overs, node, 0);
+    (void)json_object_set_new(one->found, "handOvers", hand_overs);
     return 0;
 }
 

@@ -16,6 +16,8 @@
 
 #define STATUS_NEXT_MAX 3 /* waiters that the list of nodes shows of each */
 #define STATUS_EVENTS_MAX 32
+#define STATUS_HAND_OVERS_MAX 1024
+#define STATUS_HAND_OVERS_NS (120ull * 1000000000)
 
 /* Where the views get their facts. */
 struct status_facts {
@@ -38,8 +40,12 @@ json_t *status_view_node(const struct status_facts *facts, const char *node,
 json_t *status_view_pod(const struct status_facts *facts, const char *namespace_name,
                         const char *name, bool *ret_found);
 
-/* What happened after number `after`, and the alarms that stand. */
+/* What happened after number `after`. */
 json_t *status_view_events(const struct status_facts *facts, uint64_t after);
+
+/* Arrays: of the locks that are alarms, and of the hand-overs of the last minutes. */
+json_t *status_view_alarms(const struct status_facts *facts);
+json_t *status_view_hand_overs(const struct status_facts *facts);
 
 json_t *status_view_problem(const char *text);
 

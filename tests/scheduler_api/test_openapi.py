@@ -133,6 +133,18 @@ class Events(Case):
         self.assertEqual([one["sequence"] for one in self.ask("/api/v1/events?after=3")[1]["events"]],
                          ["4"])
 
+    def test_that_one_who_begins_to_look_sees_the_last_hand_overs(self):
+        self.burst()
+        self.world.release()
+        peers.wait_for(lambda: "b" in self.world.answers)
+        second, first = self.ask("/api/v1/events")[1]["handOvers"]
+        self.assertEqual((first["to"]["pod"], second["to"]["pod"]), ("a", "b"))
+        self.assertGreater(int(second["fence"]), int(first["fence"]))
+        self.assertNotIn("handOvers", self.ask("/api/v1/events?after=1")[1])
+        answer = self.ask("/api/v1/nodes/gpu-0")[1]
+        self.assertEqual([one["to"]["pod"] for one in answer["handOvers"]], ["b", "a"])
+        self.assertGreaterEqual(answer["freeInSeconds"], 0)
+
     def test_that_a_request_waits_for_the_next_happening(self):
         found = []
         thread = threading.Thread(
