@@ -201,11 +201,15 @@ class World:
         finally:
             connection.close()
 
-    def waiting(self, binder):
-        """Names of the pods that wait in that hamid, over all nodes."""
+    def waiters(self, binder):
+        """Who waits in that hamid, over all nodes."""
         found = self.view(binder)
         nodes = json.loads(found[1])["nodes"] if found else []
-        return [waiter["pod"] for node in nodes for waiter in node["waiters"]]
+        return [waiter for node in nodes for waiter in node["waiters"]]
+
+    def waiting(self, binder):
+        """The names of their pods."""
+        return [waiter["pod"] for waiter in self.waiters(binder)]
 
     def until(self, what, is_true, seconds, pause=0.1):
         """The first true answer; fails with the text where there is none in time."""
