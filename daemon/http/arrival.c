@@ -17,65 +17,7 @@
  */
 #include "internal.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-
-#define PIECE_MAX (64u << 10) /* of one read */
 #define TURNS_MAX 16
-
-/* ---- reading -------------------------------------------------------------------- */
-
-void hamid_http_arrival_want(int fd)
-{
-    int one = 1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
-}
-
-/* The stamps of the kernel are of this clock. */
-static uint64_t nanoseconds(const struct timespec *when)
-{
-    return (uint64_t)when->tv_sec * 1000000000 + (uint64_t)when->tv_nsec;
-}
-
-static uint64_t stamp_of(struct msghdr *message)
-{
-    struct timespec when;
-    struct cmsghdr *part = CMSG_FIRSTHDR(message);
-    for (; part != NULL; part = CMSG_NXTHDR(message, part)) {
-        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
-            memcpy(&when, CMSG_DATA(part), sizeof(when));
-            return nanoseconds(&when);
-        }
-    }
-    (void)clock_gettime(CLOCK_REALTIME, &when);
-    return nanoseconds(&when);
-}
-
-enum hamid_http_read hamid_http_arrival_read(struct hamid_http_exchange *exchange, int fd)
-{
-    char bytes[PIECE_MAX];
-    union {
-        char space[CMSG_SPACE(sizeof(struct timespec))];
-        struct cmsghdr aligned;
-    } control;
-    struct iovec piece = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-    struct msghdr message = {.msg_iov = &piece,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    ssize_t length = recvmsg(fd, &message, MSG_DONTWAIT);
-    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
-        return HAMID_HTTP_READ_NOTHING;
-    }
-    if (length <= 0 || evbuffer_add(exchange->input, bytes, (size_t)length) != 0) {
-        return HAMID_HTTP_READ_END;
-    }
-    exchange->arrived_ns = stamp_of(&message);
-    exchange->server->has_stirred = true;
-    return HAMID_HTTP_READ_BYTES;
-}
 
 /* ---- the order ------------------------------------------------------------------ */
 
@@ -120,7 +62,7 @@ void hamid_http_arrival_add(struct hamid_http_exchange *exchange)
     struct hamid_http_server *server = exchange->server;
     struct hamid_http_exchange *before =
         TAILQ_LAST(&server->arrived, hamid_http_exchange_queue);
-    while (before != NULL && before->arrived_ns > exchange->arrived_ns) {
+    while (before != NULL && before->stream.arrived_ns > exchange->stream.arrived_ns) {
         before = TAILQ_PREV(before, hamid_http_exchange_queue, arrived);
     }
     if (before != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one connection: HEAD -> BODY -> ARRIVED -> PENDING -> WRITING -> HEAD
+ * The life of one connection (over TLS it begins with a handshake, in HEAD): HEAD -> BODY -> ARRIVED -> PENDING -> WRITING -> HEAD
  * again, or LINGER and closed.
  *
  * Reading is on in nearly every state, because that is what notices a client that goes
@@ -19,35 +19,43 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define INPUT_MAX (1u << 20)
-#define PIECE_MAX (256u << 10) /* of one write */
+#include <openssl/x509.h>
+
+#include "log.h"
+#include "tls.h"
+
+#define INPUT_MAX (64u << 10) /* of a request that comes before the last answer is out */
 #define LINGER_MS 2000
 
-static void set_timer(struct hamid_http_exchange *exchange, uint64_t milliseconds)
+void hamid_http_connection_set_timer(struct hamid_http_exchange *exchange,
+                                     uint64_t milliseconds)
 {
     struct timeval when = {.tv_sec = (time_t)(milliseconds / 1000),
                            .tv_usec = (suseconds_t)(milliseconds % 1000 * 1000)};
-    (void)event_add(exchange->timer, &when);
+    (void)event_add(&exchange->timer, &when);
 }
 
-/* Keeps the server's sum of body bytes; a handler may have taken some. */
-static void count_body(struct hamid_http_exchange *exchange)
+/* A handler may have taken some of the body. */
+void hamid_http_connection_count(struct hamid_http_exchange *exchange)
 {
-    size_t length = evbuffer_get_length(exchange->body);
-    exchange->server->bodies_bytes += length - exchange->body_counted;
-    exchange->body_counted = length;
+    size_t length = evbuffer_get_length(exchange->body) +
+                    evbuffer_get_length(exchange->stream.input) +
+                    evbuffer_get_length(exchange->stream.output);
+    exchange->server->held_bytes += length - exchange->counted;
+    exchange->counted = length;
+}
+
+static bool is_too_much_held(const struct hamid_http_server *server)
+{
+    return server->held_bytes > server->config.held_bytes_max;
 }
 
 static void forget_request(struct hamid_http_exchange *exchange)
 {
-    free(exchange->head_text);
-    exchange->head_text = NULL;
-    exchange->has_head = false;
+    hamid_http_release_request(exchange);
     exchange->route = NULL;
     exchange->gone = NULL;
     memset(&exchange->chunks, 0, sizeof(exchange->chunks));
-    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
-    count_body(exchange);
 }
 
 static bool is_busy(enum hamid_http_state state)
@@ -56,38 +64,36 @@ static bool is_busy(enum hamid_http_state state)
            state == HAMID_HTTP_WRITING;
 }
 
-static void set_state(struct hamid_http_exchange *exchange, enum hamid_http_state state)
+void hamid_http_connection_set_state(struct hamid_http_exchange *exchange,
+                                     enum hamid_http_state state)
 {
     exchange->server->busy -= is_busy(exchange->state) ? 1 : 0;
     exchange->server->busy += is_busy(state) ? 1 : 0;
     exchange->state = state;
+    if (state == HAMID_HTTP_HEAD) {
+        hamid_http_limits_enter(exchange);
+    } else if (state != HAMID_HTTP_BODY) {
+        hamid_http_limits_leave(exchange);
+    }
 }
 
 void hamid_http_connection_close(struct hamid_http_exchange *exchange)
 {
     void (*gone)(void *) = exchange->state == HAMID_HTTP_PENDING ? exchange->gone : NULL;
     void *data = exchange->gone_data;
-    set_state(exchange, HAMID_HTTP_LINGER);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_LINGER);
     LIST_REMOVE(exchange, siblings);
     hamid_http_arrival_forget(exchange);
     exchange->server->connections--;
-    exchange->server->bodies_bytes -= exchange->body_counted;
-    if (exchange->readable != NULL) {
-        event_free(exchange->readable);
-    }
-    if (exchange->input != NULL) {
-        evbuffer_free(exchange->input);
-    }
-    if (exchange->stream != NULL) {
-        bufferevent_free(exchange->stream);
-    }
-    if (exchange->timer != NULL) {
-        event_free(exchange->timer);
-    }
+    exchange->server->held_bytes -= exchange->counted;
+    (void)event_del(&exchange->readable);
+    (void)event_del(&exchange->writable);
+    (void)event_del(&exchange->timer);
+    hamid_http_stream_done(&exchange->stream);
     if (exchange->body != NULL) {
         evbuffer_free(exchange->body);
     }
-    free(exchange->head_text);
+    free(exchange->request);
     free(exchange);
     if (gone != NULL) {
         gone(data);
@@ -101,7 +107,7 @@ static void refuse(struct hamid_http_exchange *exchange, int status, const char 
 {
     const struct hamid_http_config *config = &exchange->server->config;
     exchange->close_after = true;
-    set_state(exchange, HAMID_HTTP_PENDING);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_PENDING);
     if (config->refuse != NULL) {
         config->refuse(exchange, status, text, config->data);
         return;
@@ -114,6 +120,8 @@ static const char *refusal_text(int status)
     switch (status) {
     case 413:
         return "the request's body is too large\n";
+    case 503:
+        return "too many large requests and answers are under way at the moment\n";
     case 417:
         return "that expectation is not known here\n";
     case 431:
@@ -133,45 +141,45 @@ static const char *refusal_text(int status)
  * half by now gets its answer if that is made at once. */
 static void arrive(struct hamid_http_exchange *exchange)
 {
-    (void)event_del(exchange->timer);
-    (void)event_del(exchange->readable);
+    (void)event_del(&exchange->timer);
+    (void)event_del(&exchange->readable);
     exchange->timer_is_of_request = false;
-    set_state(exchange, HAMID_HTTP_ARRIVED);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_ARRIVED);
     hamid_http_arrival_add(exchange);
 }
 
 void hamid_http_connection_handle(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = exchange->input;
+    struct evbuffer *input = exchange->stream.input;
     if (evbuffer_get_length(input) > 0) {
         (void)evbuffer_drain(input, evbuffer_get_length(input));
         exchange->close_after = true;
     }
-    (void)event_add(exchange->readable, NULL);
-    set_state(exchange, HAMID_HTTP_PENDING);
+    (void)event_add(&exchange->readable, NULL);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_PENDING);
     exchange->route->handle(exchange, exchange->server->config.data);
 }
 
 /* Is the whole body there? Returns 1, 0 or a status. */
 static int read_body(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = exchange->input;
+    struct evbuffer *input = exchange->stream.input;
     size_t limit = exchange->route->body_bytes_max;
-    if (exchange->head.is_chunked) {
+    if (exchange->request->head.is_chunked) {
         return hamid_http_chunks_feed(&exchange->chunks, input, exchange->body, limit);
     }
     size_t left =
-        (size_t)exchange->head.body_length - evbuffer_get_length(exchange->body);
+        (size_t)exchange->request->head.body_length - evbuffer_get_length(exchange->body);
     (void)evbuffer_remove_buffer(input, exchange->body, left);
-    return evbuffer_get_length(exchange->body) == exchange->head.body_length;
+    return evbuffer_get_length(exchange->body) == exchange->request->head.body_length;
 }
 
 static void continue_body(struct hamid_http_exchange *exchange)
 {
     int status = read_body(exchange);
-    count_body(exchange);
-    if (exchange->server->bodies_bytes > exchange->server->config.bodies_bytes_max) {
-        refuse(exchange, 503, "too many requests have large bodies at the moment\n");
+    hamid_http_connection_count(exchange);
+    if (is_too_much_held(exchange->server)) {
+        refuse(exchange, 503, refusal_text(503));
     } else if (status == 1) {
         arrive(exchange);
     } else if (status > 1) {
@@ -183,10 +191,13 @@ static void continue_body(struct hamid_http_exchange *exchange)
 static void accept_head(struct hamid_http_exchange *exchange)
 {
     const char *text = NULL;
-    struct hamid_http_head *head = &exchange->head;
-    exchange->has_head = true;
+    struct hamid_http_head *head = &exchange->request->head;
     exchange->close_after = !head->keep_alive || exchange->server->draining;
     int status = hamid_http_route_find(exchange->server, head, &exchange->route, &text);
+    if (exchange->is_stranger) {
+        refuse(exchange, 403, "the name in your certificate is not served here\n");
+        return;
+    }
     if (status != 0) {
         refuse(exchange, status, text);
         return;
@@ -197,49 +208,66 @@ static void accept_head(struct hamid_http_exchange *exchange)
     }
     if (head->expects_continue && (head->is_chunked || head->body_length > 0)) {
         static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-        (void)bufferevent_write(exchange->stream, go_on, sizeof(go_on) - 1);
+        (void)evbuffer_add(exchange->stream.output, go_on, sizeof(go_on) - 1);
+        (void)event_add(&exchange->writable, NULL);
     }
-    set_state(exchange, HAMID_HTTP_BODY);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_BODY);
     continue_body(exchange);
+}
+
+/* Takes a head of that length off the input. Returns 0, or the status to refuse it with;
+ * -1 without memory. */
+static int take_head(struct hamid_http_exchange *exchange, size_t length)
+{
+    struct hamid_http_request *request = malloc(sizeof(*request) + length + 1);
+    if (request == NULL) {
+        return -1;
+    }
+    (void)evbuffer_remove(exchange->stream.input, request->text, length);
+    request->text[length] = '\0';
+    int status = hamid_http_head_parse(request->text, length, &request->head);
+    if (status != 0) {
+        free(request);
+        return status;
+    }
+    exchange->request = request;
+    return 0;
 }
 
 static void continue_head(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = exchange->input;
+    struct evbuffer *input = exchange->stream.input;
     size_t length = evbuffer_get_length(input);
     if (length == 0) {
         return;
     }
     if (!exchange->timer_is_of_request) {
         exchange->timer_is_of_request = true;
-        set_timer(exchange, exchange->server->config.read_ms);
+        hamid_http_connection_set_timer(exchange, exchange->server->config.read_ms);
     }
     struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
     if (end.pos < 0 || end.pos + 4 > HAMID_HTTP_HEAD_MAX) {
+        hamid_http_connection_count(exchange);
         if (length > HAMID_HTTP_HEAD_MAX) {
             refuse(exchange, 431, refusal_text(431));
+        } else if (is_too_much_held(exchange->server)) {
+            refuse(exchange, 503, refusal_text(503));
         }
         return;
     }
-    length = (size_t)end.pos + 4;
-    exchange->head_text = malloc(length + 1);
-    if (exchange->head_text == NULL) {
+    int status = take_head(exchange, (size_t)end.pos + 4);
+    if (status < 0) {
         hamid_http_connection_close(exchange);
-        return;
-    }
-    (void)evbuffer_remove(input, exchange->head_text, length);
-    exchange->head_text[length] = '\0';
-    int status = hamid_http_head_parse(exchange->head_text, length, &exchange->head);
-    if (status != 0) {
+    } else if (status > 0) {
         refuse(exchange, status, refusal_text(status));
-        return;
+    } else {
+        accept_head(exchange);
     }
-    accept_head(exchange);
 }
 
 static void take_input(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *input = exchange->input;
+    struct evbuffer *input = exchange->stream.input;
     switch (exchange->state) {
     case HAMID_HTTP_HEAD:
         continue_head(exchange);
@@ -255,7 +283,7 @@ static void take_input(struct hamid_http_exchange *exchange)
         break;
     case HAMID_HTTP_WRITING: /* the next request, looked at when this answer is out */
         if (evbuffer_get_length(input) >= INPUT_MAX) {
-            (void)event_del(exchange->readable);
+            (void)event_del(&exchange->readable);
         }
         break;
     case HAMID_HTTP_LINGER:
@@ -267,21 +295,82 @@ static void take_input(struct hamid_http_exchange *exchange)
 /* The client has closed its half, or the connection is broken. */
 static void end_input(struct hamid_http_exchange *exchange)
 {
-    struct evbuffer *output = bufferevent_get_output(exchange->stream);
-    if (exchange->state == HAMID_HTTP_WRITING && evbuffer_get_length(output) > 0) {
-        (void)event_del(exchange->readable);
+    if (exchange->state == HAMID_HTTP_WRITING &&
+        evbuffer_get_length(exchange->stream.output) > 0) {
+        (void)event_del(&exchange->readable);
         exchange->close_after = true;
         return;
     }
     hamid_http_connection_close(exchange);
 }
 
+static void start_linger(struct hamid_http_exchange *exchange)
+{
+    struct evbuffer *input = exchange->stream.input;
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_LINGER);
+    (void)evbuffer_drain(input, evbuffer_get_length(input));
+    hamid_http_connection_count(exchange);
+    hamid_http_stream_end(&exchange->stream);
+    hamid_http_connection_set_timer(exchange, LINGER_MS);
+}
+
+/* ---- handshakes ----------------------------------------------------------------- */
+
+static void fail_handshake(struct hamid_http_server *server, const char *why)
+{
+    server->stats.handshakes_failed++;
+    if (hamid_http_limits_may_shout(server, HAMID_HTTP_SHOUT_HANDSHAKE)) {
+        hamid_log_warning("A TLS handshake failed; others may have since the last such line",
+                          "err", why, NULL);
+    }
+}
+
+/* Has the certificate a name that is served? */
+static bool is_name_served(const struct hamid_http_config *config, SSL *ssl)
+{
+    char name[256] = "";
+    X509 *certificate = SSL_get0_peer_certificate(ssl);
+    int length = certificate != NULL
+                     ? X509_NAME_get_text_by_NID(X509_get_subject_name(certificate),
+                                                 NID_commonName, name, sizeof(name))
+                     : -1;
+    for (size_t i = 0; i < config->client_name_count && length >= 0; i++) {
+        if (strlen(config->client_names[i]) == (size_t)length &&
+            strcmp(config->client_names[i], name) == 0) {
+            return true;
+        }
+    }
+    return config->client_name_count == 0;
+}
+
+static void end_handshake(struct hamid_http_exchange *exchange)
+{
+    struct hamid_http_server *server = exchange->server;
+    server->stats.handshakes++;
+    exchange->is_stranger = !is_name_served(&server->config, exchange->stream.ssl);
+    hamid_http_connection_set_timer(exchange, server->config.idle_ms);
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
 static void on_readable(evutil_socket_t fd, short what, void *data)
 {
     struct hamid_http_exchange *exchange = data;
+    struct hamid_http_stream *stream = &exchange->stream;
+    char failure[HAMID_HTTP_FAILURE_MAX];
+    bool was_shaken = stream->is_shaken;
+    (void)fd;
     (void)what;
-    switch (hamid_http_arrival_read(exchange, fd)) {
+    enum hamid_http_read found = hamid_http_stream_read(stream, failure);
+    if (!was_shaken && stream->is_shaken && stream->ssl != NULL) {
+        end_handshake(exchange);
+    }
+    if (stream->reading_wants_room) {
+        (void)event_add(&exchange->writable, NULL);
+    }
+    switch (found) {
     case HAMID_HTTP_READ_BYTES:
+        exchange->server->has_stirred = true;
         take_input(exchange);
         break;
     case HAMID_HTTP_READ_NOTHING:
@@ -289,25 +378,22 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
     case HAMID_HTTP_READ_END:
         end_input(exchange);
         break;
+    case HAMID_HTTP_READ_NO_TLS:
+        fail_handshake(exchange->server, "the client spoke plain HTTP");
+        refuse(exchange, 400, "this port speaks HTTPS, and that was plain HTTP\n");
+        break;
+    case HAMID_HTTP_READ_BAD_SHAKE:
+        fail_handshake(exchange->server, failure);
+        start_linger(exchange);
+        break;
     }
 }
 
 /* ---- writing and the end -------------------------------------------------------- */
 
-static void start_linger(struct hamid_http_exchange *exchange)
-{
-    struct evbuffer *input = exchange->input;
-    set_state(exchange, HAMID_HTTP_LINGER);
-    (void)evbuffer_drain(input, evbuffer_get_length(input));
-    (void)shutdown(bufferevent_getfd(exchange->stream), SHUT_WR);
-    set_timer(exchange, LINGER_MS);
-}
-
 /* The output is empty: after an answer the connection goes on or ends. */
-static void on_written(struct bufferevent *stream, void *data)
+static void end_writing(struct hamid_http_exchange *exchange)
 {
-    struct hamid_http_exchange *exchange = data;
-    (void)stream;
     if (exchange->state != HAMID_HTTP_WRITING) {
         return;
     }
@@ -316,18 +402,33 @@ static void on_written(struct bufferevent *stream, void *data)
         return;
     }
     forget_request(exchange);
-    (void)event_add(exchange->readable, NULL);
-    set_state(exchange, HAMID_HTTP_HEAD);
-    set_timer(exchange, exchange->server->config.idle_ms);
+    (void)event_add(&exchange->readable, NULL);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_HEAD);
+    hamid_http_connection_set_timer(exchange, exchange->server->config.idle_ms);
     continue_head(exchange);
 }
 
-/* Only writing is the stream's; so it is broken. */
-static void on_event(struct bufferevent *stream, short what, void *data)
+static void on_writable(evutil_socket_t fd, short what, void *data)
 {
-    (void)stream;
-    (void)what;
-    hamid_http_connection_close(data);
+    struct hamid_http_exchange *exchange = data;
+    if (exchange->stream.reading_wants_room) {
+        if (evbuffer_get_length(exchange->stream.output) > 0) {
+            (void)event_add(&exchange->writable, NULL);
+        }
+        on_readable(fd, what, exchange);
+        return;
+    }
+    switch (hamid_http_stream_write(&exchange->stream)) {
+    case HAMID_HTTP_WRITE_ALL:
+        end_writing(exchange);
+        break;
+    case HAMID_HTTP_WRITE_SOME:
+        (void)event_add(&exchange->writable, NULL);
+        break;
+    case HAMID_HTTP_WRITE_BROKEN:
+        hamid_http_connection_close(exchange);
+        break;
+    }
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *data)
@@ -342,7 +443,44 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
         refuse(exchange, 408, "the request took too long to arrive\n");
         return;
     }
+    if (!exchange->stream.is_shaken) {
+        fail_handshake(exchange->server, "it took too long");
+    }
     hamid_http_connection_close(exchange);
+}
+
+static void note_peer(struct hamid_http_exchange *exchange, int fd)
+{
+    struct ucred credentials;
+    socklen_t size = sizeof(credentials);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
+        exchange->has_peer = true;
+        exchange->peer.pid = credentials.pid;
+        exchange->peer.uid = credentials.uid;
+        exchange->peer.gid = credentials.gid;
+    }
+}
+
+/* False without memory; the exchange owns the socket all the same. */
+static bool set_up(struct hamid_http_exchange *exchange, int fd, bool is_unix)
+{
+    struct hamid_http_server *server = exchange->server;
+    struct hamid_tls *tls = is_unix ? NULL : server->config.tls;
+    int one = 1;
+    SSL *ssl = tls != NULL ? hamid_tls_accept(tls) : NULL;
+    bool is_good = hamid_http_stream_init(&exchange->stream, fd, ssl);
+    (void)event_assign(&exchange->readable, server->base, fd, EV_READ | EV_PERSIST,
+                       on_readable, exchange);
+    (void)event_assign(&exchange->writable, server->base, fd, EV_WRITE, on_writable,
+                       exchange);
+    (void)evtimer_assign(&exchange->timer, server->base, on_timer, exchange);
+    exchange->body = evbuffer_new();
+    if (is_unix) {
+        note_peer(exchange, fd);
+    } else {
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    }
+    return is_good && (ssl != NULL || tls == NULL) && exchange->body != NULL;
 }
 
 void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool is_unix)
@@ -355,90 +493,13 @@ void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool i
     exchange->server = server;
     LIST_INSERT_HEAD(&server->exchanges, exchange, siblings);
     server->connections++;
-    if (!is_unix) {
-        int one = 1;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    } else {
-        struct ucred credentials;
-        socklen_t size = sizeof(credentials);
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
-            exchange->has_peer = true;
-            exchange->peer.pid = credentials.pid;
-            exchange->peer.uid = credentials.uid;
-            exchange->peer.gid = credentials.gid;
-        }
-    }
-    exchange->stream = bufferevent_socket_new(server->base, fd, BEV_OPT_CLOSE_ON_FREE);
-    exchange->readable =
-        event_new(server->base, fd, EV_READ | EV_PERSIST, on_readable, exchange);
-    exchange->timer = evtimer_new(server->base, on_timer, exchange);
-    exchange->input = evbuffer_new();
-    exchange->body = evbuffer_new();
-    if (exchange->stream == NULL) {
-        (void)evutil_closesocket(fd);
-    }
-    if (exchange->stream == NULL || exchange->readable == NULL ||
-        exchange->timer == NULL || exchange->input == NULL || exchange->body == NULL) {
+    bool is_good = set_up(exchange, fd, is_unix);
+    hamid_http_connection_set_state(exchange, HAMID_HTTP_HEAD);
+    if (!is_good || event_add(&exchange->readable, NULL) != 0) {
         hamid_http_connection_close(exchange);
         return;
     }
-    bufferevent_setcb(exchange->stream, NULL, on_written, on_event, exchange);
-    (void)bufferevent_set_max_single_write(exchange->stream, PIECE_MAX);
-    set_timer(exchange, server->config.idle_ms);
-    if (bufferevent_enable(exchange->stream, EV_WRITE) != 0 ||
-        event_add(exchange->readable, NULL) != 0) {
-        hamid_http_connection_close(exchange);
-    }
-}
-
-/* ---- answering ------------------------------------------------------------------ */
-
-static void write_head(struct hamid_http_exchange *exchange, int status,
-                       const char *content_type, size_t length)
-{
-    struct evbuffer *output = bufferevent_get_output(exchange->stream);
-    (void)evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status,
-                              hamid_http_reason(status));
-    if (content_type != NULL) {
-        (void)evbuffer_add_printf(output, "Content-Type: %s\r\n", content_type);
-    }
-    if (status != 204) {
-        (void)evbuffer_add_printf(output, "Content-Length: %zu\r\n", length);
-    }
-    if (status == 405 && exchange->route != NULL) {
-        (void)evbuffer_add_printf(output, "Allow: %s\r\n", exchange->route->method);
-    }
-    if (exchange->header_lines != NULL) {
-        (void)evbuffer_add(output, exchange->header_lines,
-                           strlen(exchange->header_lines));
-        exchange->header_lines = NULL;
-    }
-    (void)evbuffer_add_printf(output, "%s\r\n",
-                              exchange->close_after ? "Connection: close\r\n" : "");
-}
-
-void hamid_http_answer_buffer(struct hamid_http_exchange *exchange, int status,
-                              const char *content_type, struct evbuffer *body)
-{
-    exchange->close_after = exchange->close_after || exchange->server->draining;
-    exchange->gone = NULL;
-    write_head(exchange, status, content_type, evbuffer_get_length(body));
-    (void)bufferevent_write_buffer(exchange->stream, body);
-    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
-    count_body(exchange);
-    set_state(exchange, HAMID_HTTP_WRITING);
-    set_timer(exchange, exchange->server->config.write_ms);
-}
-
-void hamid_http_answer(struct hamid_http_exchange *exchange, int status,
-                       const char *content_type, const void *body, size_t length)
-{
-    exchange->close_after = exchange->close_after || exchange->server->draining;
-    exchange->gone = NULL;
-    write_head(exchange, status, content_type, length);
-    (void)bufferevent_write(exchange->stream, body, length);
-    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
-    count_body(exchange);
-    set_state(exchange, HAMID_HTTP_WRITING);
-    set_timer(exchange, exchange->server->config.write_ms);
+    hamid_http_connection_set_timer(exchange, exchange->stream.is_shaken
+                                                  ? server->config.idle_ms
+                                                  : server->config.handshake_ms);
 }

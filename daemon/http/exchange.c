@@ -5,21 +5,22 @@
  */
 #include "internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *hamid_http_method(const struct hamid_http_exchange *exchange)
 {
-    return exchange->has_head ? exchange->head.method : NULL;
+    return exchange->request != NULL ? exchange->request->head.method : NULL;
 }
 
 const char *hamid_http_path(const struct hamid_http_exchange *exchange)
 {
-    return exchange->has_head ? exchange->head.path : NULL;
+    return exchange->request != NULL ? exchange->request->head.path : NULL;
 }
 
 const char *hamid_http_query(const struct hamid_http_exchange *exchange)
 {
-    return exchange->has_head ? exchange->head.query : "";
+    return exchange->request != NULL ? exchange->request->head.query : "";
 }
 
 bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char *word)
@@ -40,7 +41,9 @@ bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char
 const char *hamid_http_header(const struct hamid_http_exchange *exchange,
                               const char *name)
 {
-    return exchange->has_head ? hamid_http_head_header(&exchange->head, name) : NULL;
+    return exchange->request != NULL
+               ? hamid_http_head_header(&exchange->request->head, name)
+               : NULL;
 }
 
 struct evbuffer *hamid_http_body(struct hamid_http_exchange *exchange)
@@ -79,4 +82,12 @@ void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void 
 {
     exchange->gone = gone;
     exchange->gone_data = data;
+}
+
+void hamid_http_release_request(struct hamid_http_exchange *exchange)
+{
+    free(exchange->request);
+    exchange->request = NULL;
+    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    hamid_http_connection_count(exchange);
 }

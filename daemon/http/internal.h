@@ -1,23 +1,33 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What server.c (listeners, routes), connection.c (the life of one connection) and
- * arrival.c (reading, and the order of requests) share.
+ * What server.c (listeners, routes), limits.c (room for connections), connection.c (the
+ * life of one connection), answer.c (what is sent on it) and arrival.c (the order of
+ * requests) share.
  */
 #ifndef HAMID_HTTP_INTERNAL_H
 #define HAMID_HTTP_INTERNAL_H
 
 #include "message.h"
 #include "server.h"
+#include "stream.h"
 
 #include <sys/queue.h>
 
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <event2/event_struct.h>
 #include <event2/listener.h>
 
 #define HAMID_HTTP_LISTENERS_MAX 4
+
+/* Lines that clients could fill a log with: at most one a minute of each. */
+enum hamid_http_shout {
+    HAMID_HTTP_SHOUT_EVICTED = 0,
+    HAMID_HTTP_SHOUT_FULL,
+    HAMID_HTTP_SHOUT_HANDSHAKE,
+    HAMID_HTTP_SHOUTS
+};
 
 enum hamid_http_state {
     HAMID_HTTP_HEAD = 0, /* waiting for, or reading, a request's head */
@@ -29,30 +39,37 @@ enum hamid_http_state {
                          reset */
 };
 
+/* A request's head, with the text that it points into. */
+struct hamid_http_request {
+    struct hamid_http_head head;
+    char text[];
+};
+
 /* A connection, and the one exchange that it can have at a time. */
 struct hamid_http_exchange {
     LIST_ENTRY(hamid_http_exchange) siblings;
     struct hamid_http_server *server;
-    TAILQ_ENTRY(hamid_http_exchange) arrived; /* while has_arrived */
-    struct bufferevent *stream;               /* writes; and owns the socket */
-    struct event *readable;
-    struct evbuffer *input;
-    uint64_t arrived_ns; /* of the last bytes that were read; CLOCK_REALTIME */
-    bool has_arrived;
-    struct event *timer;
+    TAILQ_ENTRY(hamid_http_exchange) arrived;     /* while has_arrived */
+    TAILQ_ENTRY(hamid_http_exchange) unrequested; /* while is_unrequested */
+    struct hamid_http_stream stream;
+    struct event readable;
+    struct event writable;
+    struct event timer;
+    uint64_t unrequested_since_ms; /* of the loop's clock */
     enum hamid_http_state state;
+    bool has_arrived;
+    bool is_unrequested;
     bool timer_is_of_request; /* the read timer runs, not the idle one */
     bool close_after;
+    bool is_stranger; /* its certificate's name is none of those that are served */
     bool has_peer;
     struct hamid_http_peer peer;
-    char *head_text; /* owns the texts of head */
-    struct hamid_http_head head;
-    bool has_head;
+    struct hamid_http_request *request; /* NULL = none, or let go */
     const struct hamid_http_route *route;
     struct hamid_http_chunks chunks;
     struct evbuffer *body;
-    size_t body_counted; /* bytes of body that the server's bodies_bytes has */
     const char *header_lines; /* NULL = none */
+    size_t counted; /* bytes that the server's held_bytes has of this one */
     void (*gone)(void *data);
     void *gone_data;
 };
@@ -70,7 +87,11 @@ struct hamid_http_server {
     bool has_stirred; /* something was accepted or read since the last turn */
     size_t connections;
     size_t busy;
-    size_t bodies_bytes; /* of all connections */
+    size_t held_bytes; /* in buffers of all connections */
+    struct hamid_http_exchange_queue unrequested; /* who waits longest for a request first */
+    size_t unrequested_count;
+    struct hamid_http_stats stats;
+    uint64_t shouted_ms[HAMID_HTTP_SHOUTS]; /* when a line of that kind was logged last */
     bool draining;
     struct evconnlistener *listeners[HAMID_HTTP_LISTENERS_MAX];
     size_t listener_count;
@@ -87,18 +108,26 @@ void hamid_http_connection_close(struct hamid_http_exchange *exchange);
 /* Gives a request that has arrived to its handler. */
 void hamid_http_connection_handle(struct hamid_http_exchange *exchange);
 
-enum hamid_http_read {
-    HAMID_HTTP_READ_BYTES,
-    HAMID_HTTP_READ_NOTHING,
-    HAMID_HTTP_READ_END /* of the stream, or it is broken */
-};
+/* Puts it into a state, and counts it there. */
+void hamid_http_connection_set_state(struct hamid_http_exchange *exchange,
+                                     enum hamid_http_state state);
+void hamid_http_connection_set_timer(struct hamid_http_exchange *exchange,
+                                     uint64_t milliseconds);
 
-/* Have the kernel stamp what comes in on the sockets that this one accepts. */
-void hamid_http_arrival_want(int fd);
+/* Keeps the server's sum of bytes held. */
+void hamid_http_connection_count(struct hamid_http_exchange *exchange);
 
-/* Appends what there is, up to some limit, to the exchange's input. */
-enum hamid_http_read hamid_http_arrival_read(struct hamid_http_exchange *exchange,
-                                             int fd);
+/* limits.c. Who has no whole request yet stands in a list. */
+void hamid_http_limits_enter(struct hamid_http_exchange *exchange);
+void hamid_http_limits_leave(struct hamid_http_exchange *exchange);
+
+/* After each accept: there is room for one more, or listening pauses. */
+void hamid_http_limits_make_room(struct hamid_http_server *server);
+void hamid_http_limits_pause(struct hamid_http_server *server);
+
+/* Is a line of this kind due? */
+bool hamid_http_limits_may_shout(struct hamid_http_server *server,
+                                 enum hamid_http_shout kind);
 
 /* A request was wholly read: its handler gets it in the order of arrival. */
 void hamid_http_arrival_add(struct hamid_http_exchange *exchange);

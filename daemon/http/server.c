@@ -19,7 +19,6 @@
 
 #include "address.h"
 
-#define RESUME_MS 200
 #define BACKLOG 4096
 
 /* ---- routes --------------------------------------------------------------------- */
@@ -105,32 +104,27 @@ int hamid_http_route_find(struct hamid_http_server *server,
 
 /* ---- listeners ------------------------------------------------------------------ */
 
-static void accept_connection(struct hamid_http_server *server, evutil_socket_t fd,
-                              bool is_unix)
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
+                      struct sockaddr *address, int length, void *data)
 {
-    if (server->draining || server->connections >= server->config.connections_max) {
+    struct hamid_http_server *server = data;
+    (void)listener;
+    (void)length;
+    if (server->draining) {
         (void)evutil_closesocket(fd);
         return;
     }
     server->has_stirred = true;
-    hamid_http_connection_open(server, fd, is_unix);
-}
-
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
-                      struct sockaddr *address, int length, void *data)
-{
-    (void)listener;
-    (void)length;
-    accept_connection(data, fd, address->sa_family == AF_UNIX);
+    server->stats.accepted++;
+    hamid_http_connection_open(server, fd, address->sa_family == AF_UNIX);
+    hamid_http_limits_make_room(server);
 }
 
 /* Out of file descriptors, most likely: leave the backlog alone for a moment. */
 static void on_accept_error(struct evconnlistener *listener, void *data)
 {
-    struct hamid_http_server *server = data;
-    struct timeval when = {.tv_usec = RESUME_MS * 1000};
-    (void)evconnlistener_disable(listener);
-    (void)event_add(server->resume, &when);
+    (void)listener;
+    hamid_http_limits_pause(data);
 }
 
 static void on_resume(evutil_socket_t fd, short what, void *data)
@@ -141,6 +135,7 @@ static void on_resume(evutil_socket_t fd, short what, void *data)
     for (size_t i = 0; i < server->listener_count; i++) {
         (void)evconnlistener_enable(server->listeners[i]);
     }
+    hamid_http_limits_make_room(server);
 }
 
 /* Takes a bound socket; closes it on failure. */
@@ -148,7 +143,7 @@ static int add_listener(struct hamid_http_server *server, int fd, char *error,
                         size_t error_size)
 {
     struct evconnlistener *listener = NULL;
-    hamid_http_arrival_want(fd);
+    hamid_http_stream_want_stamps(fd);
     if (server->listener_count < HAMID_HTTP_LISTENERS_MAX) {
         listener = evconnlistener_new(server->base, on_accept, server,
                                       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
@@ -207,13 +202,17 @@ struct hamid_http_server *hamid_http_server_new(struct event_base *base,
     server->config = *config;
     struct hamid_http_config *own = &server->config;
     own->connections_max = own->connections_max != 0 ? own->connections_max : 20000;
-    own->bodies_bytes_max =
-        own->bodies_bytes_max != 0 ? own->bodies_bytes_max : (size_t)256 << 20;
+    own->unrequested_max = own->unrequested_max != 0 ? own->unrequested_max
+                                                     : own->connections_max / 4 * 3 + 1;
+    own->held_bytes_max =
+        own->held_bytes_max != 0 ? own->held_bytes_max : (size_t)256 << 20;
+    own->handshake_ms = own->handshake_ms != 0 ? own->handshake_ms : 10000;
     own->read_ms = own->read_ms != 0 ? own->read_ms : 10000;
     own->idle_ms = own->idle_ms != 0 ? own->idle_ms : 120000;
     own->write_ms = own->write_ms != 0 ? own->write_ms : 30000;
     LIST_INIT(&server->exchanges);
     TAILQ_INIT(&server->arrived);
+    TAILQ_INIT(&server->unrequested);
     server->resume = evtimer_new(base, on_resume, server);
     server->hand_out = evtimer_new(base, hamid_http_arrival_on_turn, server);
     if (server->resume == NULL || server->hand_out == NULL) {
@@ -265,4 +264,10 @@ size_t hamid_http_server_connections(const struct hamid_http_server *server)
 size_t hamid_http_server_busy(const struct hamid_http_server *server)
 {
     return server->busy;
+}
+
+void hamid_http_server_stats(const struct hamid_http_server *server,
+                             struct hamid_http_stats *ret)
+{
+    *ret = server->stats;
 }

@@ -16,8 +16,12 @@
  * inside the handler.
  *  - Bytes that come after a request and before its answer (pipelining) are thrown away;
  * the connection closes after the answer.
- *  - Everything is bounded: connections, head and body sizes, the time to read a whole
- * request, to take an answer, and to be idle. All of it runs on the loop's thread.
+ *  - Everything is bounded: connections, head and body sizes, what all connections hold
+ * together, the time to shake hands, to send a whole request, to take an answer, and to
+ * be idle. All of it runs on the loop's thread.
+ *  - Where connections run out, the one that has been silent longest makes room; where
+ * none is silent, callers wait in the kernel's queue. A request that was read is never
+ * given up.
  */
 #ifndef HAMID_HTTP_SERVER_H
 #define HAMID_HTTP_SERVER_H
@@ -29,6 +33,7 @@
 
 struct event_base;
 struct evbuffer;
+struct hamid_tls;
 struct hamid_http_server;
 struct hamid_http_exchange;
 
@@ -51,17 +56,32 @@ struct hamid_http_config {
     bool takes_addresses; /* a Host that is an IP address is right as well: a page of
                              another site can bend names to this listener, not those */
     /* NULL = plain text. Else answers a request that was refused before its handler was
-     * called: 400, 404, 405, 408, 411, 413, 415, 417, 421, 431, 501, 505.
+     * called: 400, 403, 404, 405, 408, 411, 413, 415, 417, 421, 431, 501, 503, 505.
      * hamid_http_path() is NULL where it is not known. Must answer inside. */
     void (*refuse)(struct hamid_http_exchange *exchange, int status, const char *text,
                    void *data);
     void *data;              /* handed to refuse and to each handler */
-    size_t connections_max;  /* 0 = 20000; one more is closed at once */
-    size_t bodies_bytes_max; /* of all requests' bodies held at a time; 0 = 256 MiB; one
+    /* NULL = plain text. Borrowed for the server's life; unix sockets stay plain. */
+    struct hamid_tls *tls;
+    const char *const *client_names; /* common names that a client's certificate may have;
+                                        borrowed; others get 403; NULL = any */
+    size_t client_name_count;
+    size_t connections_max;  /* 0 = 20000 */
+    size_t unrequested_max;  /* connections without a whole request; 0 = three quarters */
+    size_t held_bytes_max;   /* in buffers of all connections together; 0 = 256 MiB. One
                                 that would pass it is refused with 503 */
+    uint64_t handshake_ms;   /* of TLS; 0 = 10000 */
     uint64_t read_ms;        /* a whole request, from its first byte; 0 = 10000 */
     uint64_t idle_ms;        /* without a byte of a request; 0 = 120000 */
     uint64_t write_ms;       /* taking a whole answer; 0 = 30000 */
+};
+
+struct hamid_http_stats {
+    uint64_t accepted;
+    uint64_t evicted;           /* silent connections closed for want of room */
+    uint64_t pauses;            /* times that listening paused for want of room */
+    uint64_t handshakes;        /* of TLS that succeeded */
+    uint64_t handshakes_failed; /* or took too long */
 };
 
 /* Who is at the other end of a unix socket. */
@@ -113,6 +133,9 @@ void hamid_http_server_drain(struct hamid_http_server *server);
 size_t hamid_http_server_connections(const struct hamid_http_server *server);
 size_t hamid_http_server_busy(const struct hamid_http_server *server);
 
+void hamid_http_server_stats(const struct hamid_http_server *server,
+                             struct hamid_http_stats *ret);
+
 /* Is a TCP address as above one of the loopback? False too where it can't be resolved. */
 bool hamid_http_is_loopback(const char *text);
 
@@ -135,6 +158,12 @@ const char *hamid_http_body_text(struct hamid_http_exchange *exchange,
 /* False over TCP. */
 bool hamid_http_peer(const struct hamid_http_exchange *exchange,
                      struct hamid_http_peer *ret);
+
+/*
+ * Lets go of the request's texts and its body, for one that is parked and needs them no
+ * more: method, path and headers are NULL from now on, the body is empty.
+ */
+void hamid_http_release_request(struct hamid_http_exchange *exchange);
 
 /* See above; replaces the one given before. NULL = nobody is told. */
 void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void *data),

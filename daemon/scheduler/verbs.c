@@ -71,6 +71,7 @@ static void handle_bind(struct hamid_http_exchange *exchange, void *data)
         binder_ask(service->binder, &request, bind_answered, waiting);
     if (caller != NULL) {
         waiting->caller = caller;
+        hamid_http_release_request(exchange);
     }
 }
 

@@ -175,6 +175,6 @@ void conversation_hold(const struct conversation *conversation, const uint8_t *d
     }
     FUZZ_CHECK(hamid_http_server_connections(server) == 0);
     FUZZ_CHECK(hamid_http_server_busy(server) == 0);
-    FUZZ_CHECK(server->bodies_bytes == 0);
+    FUZZ_CHECK(server->held_bytes == 0);
     read_answers(conversation);
 }

@@ -316,16 +316,58 @@ START_TEST(test_a_client_that_half_closes_gets_the_answer_that_was_made_before)
 }
 END_TEST
 
-START_TEST(test_connections_are_counted_and_one_too_many_is_closed)
+static void turn_until_parked(size_t count)
+{
+    while (parked_count < count) {
+        (void)event_base_loop(base, EVLOOP_ONCE);
+    }
+}
+
+START_TEST(test_one_connection_too_many_waits_while_all_others_are_parked)
 {
     struct http_client clients[3];
-    start((struct hamid_http_config){.connections_max = 2});
-    for (size_t i = 0; i < 3; i++) {
+    struct hamid_http_stats stats;
+    start((struct hamid_http_config){.connections_max = 2, .unrequested_max = 2});
+    for (size_t i = 0; i < 2; i++) {
+        http_client_open(&clients[i], base, address);
+        http_client_send(&clients[i], POST("/park", "", "0"));
+    }
+    turn_until_parked(2);
+    http_client_open(&clients[2], base, address);
+    http_client_send(&clients[2], "GET /hello HTTP/1.1\r\n\r\n");
+    for (int i = 0; i < 10; i++) {
+        (void)event_base_loop(base, EVLOOP_NONBLOCK);
+    }
+    ck_assert_uint_eq(handled, 0);
+    ck_assert_uint_eq(hamid_http_server_connections(server), 2);
+    http_client_close(&clients[0]);
+    ck_assert(http_client_until_text(&clients[2], "200 OK"));
+    hamid_http_server_stats(server, &stats);
+    ck_assert_uint_ge(stats.pauses, 1);
+    ck_assert_uint_eq(stats.evicted, 0);
+    http_client_close(&clients[1]);
+    http_client_close(&clients[2]);
+    stop();
+}
+END_TEST
+
+START_TEST(test_the_connection_that_is_silent_longest_makes_room)
+{
+    struct http_client clients[3];
+    struct hamid_http_stats stats;
+    start((struct hamid_http_config){.connections_max = 3, .unrequested_max = 2});
+    for (size_t i = 0; i < 2; i++) {
         http_client_open(&clients[i], base, address);
     }
-    ck_assert(http_client_until_closed(&clients[2]));
-    http_client_send(&clients[0], "GET /hello HTTP/1.1\r\n\r\n");
-    ck_assert(http_client_until_text(&clients[0], "200 OK"));
+    ck_assert(http_client_until_closed(&clients[0]));
+    hamid_http_server_stats(server, &stats);
+    ck_assert_uint_eq(stats.evicted, 1);
+    http_client_send(&clients[1], POST("/park", "", "0"));
+    turn_until_parked(1);
+    http_client_open(&clients[2], base, address);
+    http_client_send(&clients[2], "GET /hello HTTP/1.1\r\n\r\n");
+    ck_assert(http_client_until_text(&clients[2], "200 OK"));
+    ck_assert(!clients[1].closed);
     for (size_t i = 0; i < 3; i++) {
         http_client_close(&clients[i]);
     }
@@ -339,7 +381,7 @@ START_TEST(test_all_bodies_together_are_bounded)
     char bytes[600];
     struct http_client clients[2];
     struct http_client third;
-    start((struct hamid_http_config){.bodies_bytes_max = 1000});
+    start((struct hamid_http_config){.held_bytes_max = 1000});
     memset(bytes, 'x', sizeof(bytes));
     for (size_t i = 0; i < 2; i++) {
         http_client_open(&clients[i], base, address);
@@ -466,7 +508,8 @@ int main(void)
     tcase_add_test(all, test_pipelined_requests_are_not_carried_out);
     tcase_add_test(all,
                    test_a_client_that_half_closes_gets_the_answer_that_was_made_before);
-    tcase_add_test(all, test_connections_are_counted_and_one_too_many_is_closed);
+    tcase_add_test(all, test_one_connection_too_many_waits_while_all_others_are_parked);
+    tcase_add_test(all, test_the_connection_that_is_silent_longest_makes_room);
     tcase_add_test(all, test_all_bodies_together_are_bounded);
     tcase_add_test(all, test_the_host_header_must_be_listed);
     tcase_add_test(all, test_a_path_that_ends_with_a_star_is_a_beginning);
