@@ -115,6 +115,12 @@ static void answer_looked(struct hamid_http_exchange *exchange)
     hamid_http_answer(exchange, 200, "application/json", text, sizeof(text) - 1);
 }
 
+void status_handle_page(struct hamid_http_exchange *exchange, void *data)
+{
+    (void)data;
+    answer_looked(exchange);
+}
+
 void status_handle_nodes(struct hamid_http_exchange *exchange, void *data)
 {
     (void)data;
