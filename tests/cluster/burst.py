@@ -206,16 +206,16 @@ def run_impatient(results, plane):
     return values
 
 
-def run_leases(results, plane):
+def run_leases(results, plane, part="leases"):
     """The same with the locks in Leases, mirrored for the node side."""
     burst = Burst(plane, results.say, store="lease+mirror")
-    values = _run(results, "leases", burst, _when_mirrored)
+    values = _run(results, part, burst, _when_mirrored)
     lease = burst.admin.need("GET", "/apis/coordination.k8s.io/v1/namespaces/"
                              f"{manifests.LEASE_NAMESPACE}/leases/{NODE}")
     node = burst.admin.need("GET", f"/api/v1/nodes/{NODE}")
     owners = lease.metadata.get("ownerReferences") or [{}]
     results.check(owners[0].get("uid") == node.metadata["uid"],
-                  "leases: the node owns its Lease", owners)
+                  f"{part}: the node owns its Lease", owners)
     return values
 
 

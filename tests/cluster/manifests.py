@@ -12,6 +12,7 @@ USERS = {
     "kubelet": ("kubelet-stand-in", ""),
     "node": ("system:node:gpu-0", "system:nodes"),
     "filter": ("hami-filter-stand-in", ""),
+    "operator": ("operator", "hami-nodelock-operators"),
 }
 
 # What the checker needs, whole; the rest by its name only, so that no call goes uncounted.

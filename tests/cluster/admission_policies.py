@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""The policies of deploy/admission: who gets through and who does not, on the real API server.
+
+First a burst, in which hamid has the accounts of the manifests and its node's token is bound to that
+node. Then attempts of all sorts: everybody may do everything by RBAC, so that what is refused is
+refused by a policy.
+"""
+
+from cluster import admission_attempts, api, burst, control_plane, deployment, manifests, processes
+
+FIRST_MINOR = 30
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+NAMES = ("hami-nodelock-bindings", "hami-nodelock-leases", "hami-nodelock-nodes",
+         "hami-nodelock-pods")
+FILES = ("admission/writers.yaml", "admission/nodes.yaml", "admission/pods.yaml",
+         "admission/bindings.yaml", "admission/leases.yaml")
+NODES = ("gpu-1", "gpu-2")
+# name -> (namespace, bound to a pod on)
+ACCOUNTS = {
+    "hamid-scheduler": (deployment.NAMESPACE, None), "hamid-node": (deployment.NAMESPACE, burst.NODE),
+    "hami-scheduler": ("kube-system", None), "hami-device-plugin": ("kube-system", "gpu-1"),
+    "generic-garbage-collector": ("kube-system", None), "author": ("default", None)}
+
+
+def run(results, plane):
+    if plane.minor < FIRST_MINOR:
+        results.skip("admission-policies", f"Kubernetes {plane.version} has no such policies")
+        return {}
+    client = plane.client()
+    prepare(plane, client)
+    if plane.version == control_plane.DEFAULT_VERSION:
+        check_types(results, plane, client)
+    deployment.wait_until(lambda: refuses(client, plane), 30, "the policies' effect")
+    values = burst.run_leases(results, plane, "admission-policies")
+    for name, child in list(plane.group.children):
+        if name not in ("etcd", "kube-apiserver"):
+            plane.group.stop(child)
+    become(plane, client, "hamid-node", deployment.NAMESPACE, NODES[0])
+    attempts = admission_attempts.Attempts(plane, NODES)
+    for attempt in attempts.all():
+        attempts.check(results, attempt)
+    return {"attempts": attempts.count, "burst": values}
+
+
+def prepare(plane, client):
+    """Nodes, accounts with tokens, a role that allows all of them everything, then the policies."""
+    for node in NODES:
+        manifests.make_node(client, node, burst.RESOURCE, 0)  # no room for the burst
+    for account, (namespace, node) in ACCOUNTS.items():
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        if client.request("GET", f"{path}/{account}").code == 404:
+            client.need("POST", path, {"apiVersion": "v1", "kind": "ServiceAccount",
+                                       "metadata": {"name": account}})
+        become(plane, client, account, namespace, node)
+    deployment.is_user(plane, "hamid-node-unbound", deployment.token(client, "hamid-node"))
+    allow_everything(client)
+    deployment.apply(client, *FILES)
+
+
+def become(plane, client, account, namespace, node):
+    """plane.client(account) is that account from now on, on that node where one is named."""
+    pod = make_agent(client, account, namespace, node) if node else None
+    deployment.is_user(plane, account, deployment.token(client, account, namespace, pod), namespace)
+
+
+def make_agent(client, account, namespace, node):
+    """A pod of that account that runs on that node, to which its token can be bound."""
+    pod = manifests.pod(f"{account}-{node}")
+    pod["metadata"]["namespace"] = namespace
+    pod["spec"].update(nodeName=node, serviceAccountName=account)
+    made = client.need("POST", f"/api/v1/namespaces/{namespace}/pods", pod).body
+    client.need("PATCH", f"/api/v1/namespaces/{namespace}/pods/{account}-{node}/status",
+                {"status": {"phase": "Running"}}, api.MERGE_PATCH)
+    return made
+
+
+def allow_everything(client):
+    groups = ["system:serviceaccounts", "system:authenticated"]
+    client.need("POST", RBAC + "/clusterroles", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "test-everything"},
+        "rules": [{"apiGroups": ["", "coordination.k8s.io"], "verbs": ["*"], "resources": [
+            "nodes", "nodes/status", "pods", "pods/status", "pods/binding", "bindings",
+            "pods/ephemeralcontainers", "leases"]}]})
+    client.need("POST", RBAC + "/clusterrolebindings", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "test-everything"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "test-everything"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
+                     for group in groups]})
+
+
+def check_types(results, plane, client):
+    """kube-controller-manager looks at the expressions' types and writes what it does not like."""
+    program = control_plane.find_program(plane.version, "kube-controller-manager")
+    child = plane.group.start("kube-controller-manager", [
+        program, f"--kubeconfig={plane.kubeconfig()}", "--leader-elect=false",
+        "--controllers=validatingadmissionpolicy-status-controller", "--secure-port=0",
+        "--bind-address=127.0.0.1"])
+
+    def all_looked_at():
+        if child.poll() is not None:
+            raise processes.Failed("kube-controller-manager ended:\n"
+                                   + plane.group.last_words("kube-controller-manager"))
+        return len([one for one in policies(client) if "typeChecking" in one.get("status", {})]) \
+            == len(NAMES)
+
+    deployment.wait_until(all_looked_at, 60, "the status of the policies")
+    plane.group.stop(child)
+    found = {one["metadata"]["name"]: one["status"]["typeChecking"] for one in policies(client)}
+    results.check(found == dict.fromkeys(NAMES, {}),
+                  "admission-policies: no expression has a doubtful type", found)
+
+
+def policies(client):
+    return client.need("GET", POLICIES).body["items"]
+
+
+def refuses(client, plane):
+    """The policies reach the server's admission a moment after they were made, one by one."""
+    author = plane.client("author")
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe"}}
+    pod = manifests.pod("probe", annotations={"hami.io/vgpu-node": "x"})
+    binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "x"},
+               "metadata": {"name": "none", "annotations": {"hami.io/vgpu-node": "x"}}}
+    return all(answer.code == 403 for answer in (
+        author.request("POST", "/apis/coordination.k8s.io/v1/namespaces/hami-nodelock/leases"
+                       "?dryRun=All", lease),
+        author.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", pod),
+        author.request("POST", "/api/v1/namespaces/default/pods/none/binding?dryRun=All", binding),
+        author.request("PATCH", f"/api/v1/nodes/{NODES[0]}?dryRun=All", {"metadata": {
+            "annotations": {"hami.io/probe": "x"}}}, api.MERGE_PATCH)))
