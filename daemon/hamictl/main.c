@@ -93,6 +93,22 @@ static const struct command commands[] = {
      "  hamictl watch --node gpu-0 --interval 1s | tee locks.txt\n"
      "  hamictl watch -o json --for 1m",
      command_watch},
+    {DOCTOR, "doctor", "hamictl doctor", "[flags]",
+     "finds what is set up wrongly, and says what to change",
+     "Looks at what hamid depends on: kube-scheduler's extenders, the rights of hamid's "
+     "account, TLS, admission policies, the API server's version and clock, other "
+     "schedulers, and the locks that stand. Changes nothing.",
+     "kube-scheduler's configuration is looked for in HAMi's ConfigMaps unless it is "
+     "named.\n\nEnds with 0 where all is well, 3 where there are warnings only, 4 where "
+     "there is an\nerror; with 1 where it could not look, 2 where the command line is "
+     "wrong.\n\nExamples:\n"
+     "  hamictl doctor\n"
+     "  hamictl doctor --scheduler-config /etc/kubernetes/scheduler.yaml --patience "
+     "600s\n"
+     "  hamictl doctor --as system:serviceaccount:kube-system:hami-scheduler\n"
+     "  hamictl doctor -o json | jq '.checks[].findings[] | select(.severity == "
+     "\"error\")'",
+     command_doctor},
 };
 
 static const struct {
@@ -124,6 +140,22 @@ static const struct {
      "How long to wait between two looks. Default: 1s with --hamid, else 5s."},
     {WATCH, "for", NULL, HAMID_FLAG_DURATION, AT(for_ms), "DURATION",
      "End after this time. Default: when it is interrupted."},
+    {DOCTOR, "scheduler-config", NULL, HAMID_FLAG_LIST, AT(scheduler_configs), "FILE",
+     "kube-scheduler's configuration. May be given again."},
+    {DOCTOR, "scheduler-configmap", NULL, HAMID_FLAG_LIST, AT(scheduler_configmaps),
+     "NAMESPACE/NAME",
+     "A ConfigMap with kube-scheduler's configuration. May be given again. Default: "
+     "those of HAMi's chart, wherever they are."},
+    {DOCTOR, "extender", NULL, TEXT, AT(extender), "URL",
+     "The urlPrefix by which kube-scheduler reaches hamid. Default: --hamid, else "
+     "http://127.0.0.1:8080."},
+    {DOCTOR, "as", NULL, TEXT, AT(as), "USER",
+     "Whose rights are looked at. Default: the service account of the pod in which hamid "
+     "runs, else your own."},
+    {DOCTOR, "patience", NULL, HAMID_FLAG_DURATION, AT(patience_ms), "DURATION",
+     "hamid's --patience. Default: what its pod says, else 30s."},
+    {DOCTOR, "lock-expire", NULL, HAMID_FLAG_DURATION, AT(lock_expire_ms), "DURATION",
+     "The age at which a lock is worth a warning. Default: 5m."},
 #undef TEXT
 #undef AT
 };

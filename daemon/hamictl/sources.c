@@ -17,6 +17,7 @@
 #define ANSWER_MAX (64u << 20)
 #define TIMEOUT_MS 10000
 #define PAGE 500
+#define METADATA_LIST "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 struct answer {
     char *text;
@@ -142,18 +143,17 @@ hami_kubernetes *source_login(const char *kubeconfig, const char *context, char 
     return client;
 }
 
-json_t *source_get(hami_kubernetes *client, const char *path, const char *accept,
+/* One request; new: the answer's JSON, NULL unless its status is 200 or 201. */
+static json_t *ask(hami_kubernetes *client, struct hami_kubernetes_request *request,
                    int *ret_status, char *error)
 {
-    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
     struct hami_kubernetes_answer *answer = NULL;
     struct hami_error reason = HAMI_ERROR_INIT;
+    const char *path = request->path;
     json_t *root = NULL;
     *ret_status = 0;
-    request.path = path;
-    request.accept = accept;
-    request.deadline_ns = hami_kubernetes_in_ms(TIMEOUT_MS);
-    int code = hami_kubernetes_request(client, &request, &answer, &reason);
+    request->deadline_ns = hami_kubernetes_in_ms(TIMEOUT_MS);
+    int code = hami_kubernetes_request(client, request, &answer, &reason);
     if (code != 0) {
         (void)snprintf(error, SOURCE_ERROR_MAX,
                        "could not reach the API server at %s: %s",
@@ -162,7 +162,7 @@ json_t *source_get(hami_kubernetes *client, const char *path, const char *accept
         return NULL;
     }
     *ret_status = answer->status;
-    if (answer->status == 200) {
+    if (answer->status == 200 || answer->status == 201) {
         root = json_loadb(answer->body, answer->body_length, 0, NULL);
     }
     if (root == NULL) {
@@ -175,6 +175,33 @@ json_t *source_get(hami_kubernetes *client, const char *path, const char *accept
     }
     (void)hami_kubernetes_answer_free(answer);
     return root;
+}
+
+json_t *source_get(hami_kubernetes *client, const char *path, const char *accept,
+                   int *ret_status, char *error)
+{
+    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
+    request.path = path;
+    request.accept = accept;
+    return ask(client, &request, ret_status, error);
+}
+
+json_t *source_post(hami_kubernetes *client, const char *path, const json_t *body,
+                    int *ret_status, char *error)
+{
+    struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
+    char *text = json_dumps(body, JSON_COMPACT);
+    if (text == NULL) {
+        (void)snprintf(error, SOURCE_ERROR_MAX, "out of memory");
+        return NULL;
+    }
+    request.method = HAMI_KUBERNETES_POST;
+    request.path = path;
+    request.body = text;
+    request.body_length = strlen(text);
+    json_t *answer = ask(client, &request, ret_status, error);
+    free(text);
+    return answer;
 }
 
 /* Seconds since the time that a lock value begins with; negative where it says none. */
@@ -281,49 +308,57 @@ json_t *source_from_cluster_key(hami_kubernetes *client, const char *node,
     return nodes;
 }
 
-/* @option  "" or a query's further part: "&resourceVersion=0" */
-static json_t *list_nodes(hami_kubernetes *client, const char *option, char *error)
+json_t *source_list(hami_kubernetes *client, const char *path, bool is_whole, char *error)
 {
-    static const char accept[] =
-        "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-    char path[4096] = "";
+    char page[4096] = "";
     char token[3072] = "";
-    json_t *nodes = json_array();
+    json_t *items = json_array();
     do {
         int status = 0;
-        size_t index = 0;
-        const json_t *item = NULL;
-        (void)snprintf(path, sizeof(path), "/api/v1/nodes?limit=%d%s%s", PAGE,
-                       token[0] != '\0' ? "&continue=" : option, token);
-        json_t *list = source_get(client, path, accept, &status, error);
+        (void)snprintf(page, sizeof(page), "%s%climit=%d%s%s", path,
+                       strchr(path, '?') != NULL ? '&' : '?', PAGE,
+                       token[0] != '\0' ? "&continue=" : "", token);
+        json_t *list =
+            source_get(client, page, is_whole ? NULL : METADATA_LIST, &status, error);
         if (list == NULL) {
-            json_decref(nodes);
+            json_decref(items);
             return NULL;
         }
-        json_array_foreach(json_object_get(list, "items"), index, item)
-        {
-            json_t *found = source_node(item);
-            if (found != NULL) {
-                (void)json_array_append_new(nodes, found);
-            }
-        }
+        (void)json_array_extend(items, json_object_get(list, "items"));
         (void)snprintf(token, sizeof(token), "%s",
                        source_text(json_object_get(list, "metadata"), "continue"));
         json_decref(list);
     } while (token[0] != '\0');
+    return items;
+}
+
+static json_t *list_nodes(hami_kubernetes *client, const char *path, char *error)
+{
+    size_t index = 0;
+    const json_t *item = NULL;
+    json_t *items = source_list(client, path, false, error);
+    json_t *nodes = items != NULL ? json_array() : NULL;
+    json_array_foreach(items, index, item)
+    {
+        json_t *found = source_node(item);
+        if (found != NULL) {
+            (void)json_array_append_new(nodes, found);
+        }
+    }
+    json_decref(items);
     return nodes;
 }
 
 json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error)
 {
     return node != NULL ? source_from_cluster_key(client, node, NULL, error)
-                        : list_nodes(client, "", error);
+                        : list_nodes(client, "/api/v1/nodes", error);
 }
 
 json_t *source_from_cache(hami_kubernetes *client, const char *node, char *error)
 {
     return node != NULL ? source_from_cluster_key(client, node, NULL, error)
-                        : list_nodes(client, "&resourceVersion=0", error);
+                        : list_nodes(client, "/api/v1/nodes?resourceVersion=0", error);
 }
 
 json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const char *name,

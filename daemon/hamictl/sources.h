@@ -43,10 +43,23 @@ json_t *source_from_cluster_key(hami_kubernetes *client, const char *node,
  * @path        from "/" on, escaped
  * @accept      NULL = application/json
  * @ret_status  the answer's; 0 where none came
- * Returns      new; NULL where the status is not 200 too, with the error
+ * Returns      new; NULL with the error, also where the status is not 200
  */
 json_t *source_get(hami_kubernetes *client, const char *path, const char *accept,
                    int *ret_status, char *error);
+
+/* POSTs a review; otherwise as source_get(). @body borrowed */
+json_t *source_post(hami_kubernetes *client, const char *path, const json_t *body,
+                    int *ret_status, char *error);
+
+/*
+ * Lists objects, page by page.
+ * @path      may have a query
+ * @is_whole  false: their metadata alone
+ * Returns    new: the items; NULL on failure
+ */
+json_t *source_list(hami_kubernetes *client, const char *path, bool is_whole,
+                    char *error);
 
 /*
  * Reads a pod.

@@ -11,6 +11,9 @@
  *                                 (cut and expire: optional {"resource":"nodes"})
  *   POST   compact, flush         forget the history; write the audit log out
  *   POST   date-skew {"seconds":N}
+ *   POST   answers {"method","path","status","answer"[,"contains"]}
+ *                                 give this JSON for a path that is no resource of ours
+ *                                 (and where the query or the body has this text)
  *   GET    counters               deliveries, version, watches, connections
  */
 #include "server.h"
@@ -104,6 +107,16 @@ static void date_skew(struct sim_exchange *exchange)
     answer_done(exchange);
 }
 
+static void add_answer(struct sim_exchange *exchange)
+{
+    const char *wrong = sim_canned_add(exchange->server, exchange->request);
+    if (wrong != NULL) {
+        sim_status_bad_request(exchange, "answer: %s", wrong);
+    } else {
+        answer_done(exchange);
+    }
+}
+
 static void counters(struct sim_exchange *exchange)
 {
     struct kubesim *sim = exchange->server;
@@ -131,6 +144,7 @@ void sim_control(struct sim_exchange *exchange, const char *path)
                   {"POST", "compact", compact},
                   {"POST", "flush", flush},
                   {"POST", "date-skew", date_skew},
+                  {"POST", "answers", add_answer},
                   {"GET", "counters", counters}};
     if (exchange->body_length > 0) {
         exchange->request =

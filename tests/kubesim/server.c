@@ -266,6 +266,7 @@ struct kubesim *kubesim_free(struct kubesim *sim)
     }
     free(sim->faults);
     sim_store_free(sim->store);
+    json_decref(sim->canned);
     if (sim->wake_event != NULL) {
         event_free(sim->wake_event);
     }

@@ -45,6 +45,7 @@ struct kubesim {
     struct event *wake_event, *bookmark_timer;
     struct sim_store *store;
     struct sim_faults *faults;
+    json_t *canned; /* answers given in advance; NULL: none */
     struct sim_audit *audit;
     struct sim_connection *connections;
     struct sim_exchange *exchanges;
@@ -128,6 +129,12 @@ bool sim_match_request(const struct kubesim_match *match,
 
 /* control.c */
 void sim_control(struct sim_exchange *exchange, const char *path);
+
+/* canned.c: answers for paths that kubesim does not know. */
+/* Takes a reference. NULL, or what is wrong with it. */
+const char *sim_canned_add(struct kubesim *sim, json_t *request);
+/* True where there was one; it is given. */
+bool sim_canned_answer(struct sim_exchange *exchange, const char *path);
 
 /* Status answers: status.c */
 void sim_status(struct sim_exchange *exchange, int code, const char *reason,
