@@ -25,8 +25,8 @@ START_SECONDS = 30
 SAY_SECONDS = 3
 PATIENCE = "30s"
 DEFAULT = "default-scheduler"
-# As short as kube-scheduler takes them, so that a dead leader costs seconds.
-ELECTION = {"leaderElect": True, "leaseDuration": "3s", "renewDeadline": "2s",
+# Shorter than the default 15 s: a dead leader costs its lease.
+ELECTION = {"leaderElect": True, "leaseDuration": "5s", "renewDeadline": "4s",
             "retryPeriod": "500ms", "resourceLock": "leases",
             "resourceName": "kube-scheduler", "resourceNamespace": "kube-system"}
 LEADER_PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
@@ -129,7 +129,7 @@ class World:
 
     # ---- doing
 
-    def create(self, name, count, scheduler=DEFAULT, first=0, **spec):
+    def create(self, name, count, schedulers=(DEFAULT,), first=0, **spec):
         """All at once; what HAMi writes onto them is left to the filter where there is one."""
         local = threading.local()
 
@@ -144,7 +144,8 @@ class World:
                     "hami.io/vgpu-devices-to-allocate": devices,
                     "hami.io/vgpu-devices-allocated": devices}
             pod["metadata"]["labels"] = {"burst": name}
-            pod["spec"] = {**pod["spec"], "schedulerName": scheduler, **spec}
+            pod["spec"] = {**pod["spec"], "schedulerName": schedulers[index % len(schedulers)],
+                           **spec}
             local.client.need("POST", "/api/v1/namespaces/default/pods", pod)
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
