@@ -1,10 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See admit.h. */
+/* See admit.h. The place is taken and the wait queued under one mutex, so that the order
+ * of numbers is the order of arrival. */
 #include "admit.h"
 
+#include <inttypes.h>
+
+#include "errors.h"
 #include "node.h"
 #include "pace.h"
+
+/* Waiters that are looked at where a node has several keys; beyond, all count. */
+#define AHEAD_LOOKS 512
+
+/* ---- what to expect ---- */
 
 uint64_t hami_internal_admit_expect(const struct hami_internal_node *node,
                                     const struct hami_internal_key *key, uint64_t ahead,
@@ -27,4 +36,258 @@ uint64_t hami_internal_admit_expect(const struct hami_internal_node *node,
     }
     return hami_internal_pace_expect(hami_internal_pace_hold(&first->pace, now_ns), ahead,
                                      key->permits, standing, oldest_ns);
+}
+
+static bool asks_for(const struct hami_wait *wait, const struct hami_internal_key *key)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        found = found || wait->keys[i] == key;
+    }
+    return found;
+}
+
+/* Who stands before `until`, which has this position, and asks for the key. */
+static uint32_t ahead_for(const struct hami_internal_node *node,
+                          const struct hami_internal_key *key,
+                          const struct hami_internal_list *until, uint32_t position)
+{
+    uint32_t ahead = 0;
+
+    if (node->slot_count == key->permits || position > AHEAD_LOOKS) {
+        return position;
+    }
+    for (const struct hami_internal_list *link = node->queue.waiters.next; link != until;
+         link = link->next) {
+        ahead += asks_for(LIST_ENTRY(link, struct hami_wait, queued.link), key);
+    }
+    return ahead;
+}
+
+struct outlook {
+    uint32_t position;
+    uint64_t expected_ns, hold_ns;
+};
+
+static struct outlook look_ahead(const struct hami_wait *wait,
+                                 const struct hami_internal_list *until,
+                                 uint32_t position, uint64_t now_ns)
+{
+    const struct hami_internal_node *node = wait->node;
+    struct outlook outlook = {0};
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_slot *first =
+            hami_internal_node_slot(node, wait->keys[i], 0);
+        uint32_t ahead = ahead_for(node, wait->keys[i], until, position);
+        uint64_t expected_ns =
+            hami_internal_admit_expect(node, wait->keys[i], ahead, now_ns);
+        outlook.position = ahead > outlook.position ? ahead : outlook.position;
+        if (expected_ns > outlook.expected_ns) {
+            outlook.expected_ns = expected_ns;
+            outlook.hold_ns = hami_internal_pace_hold(&first->pace, now_ns);
+        }
+    }
+    return outlook;
+}
+
+void hami_internal_admit_foresee(const struct hami_wait *wait, uint64_t now_ns,
+                                 struct hami_error *error)
+{
+    uint32_t position = hami_internal_tree_rank(&wait->queued.turn.branch);
+    struct outlook outlook = look_ahead(wait, &wait->queued.link, position, now_ns);
+
+    error->position = outlook.position;
+    error->waiting = wait->node->waiter_count;
+    error->expected_ns = outlook.expected_ns;
+}
+
+/* ---- places ---- */
+
+static void give_place(struct hami_wait *wait)
+{
+    struct hami_nodelock *lock = wait->lock;
+    struct hami_internal_waiter *queued = &wait->queued;
+
+    if (wait->try_only) {
+        return;
+    }
+    (void)pthread_mutex_lock(&lock->kept_mutex);
+    queued->place =
+        hami_internal_places_take(lock->kept, wait->grant->owner.uid, wait->node->name,
+                                  wait->since_ns, &queued->overtaken);
+    (void)pthread_mutex_unlock(&lock->kept_mutex);
+    queued->returned = queued->place != 0;
+    if (!queued->returned) {
+        queued->place = atomic_fetch_add(&lock->places, 1) + 1;
+    }
+}
+
+static void keep_place(const struct hami_wait *wait)
+{
+    struct hami_nodelock *lock = wait->lock;
+
+    if (wait->queued.place != 0) {
+        (void)pthread_mutex_lock(&lock->kept_mutex);
+        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, wait->node->name,
+                                  wait->queued.place, wait->queued.overtaken,
+                                  wait->since_ns);
+        (void)pthread_mutex_unlock(&lock->kept_mutex);
+    }
+}
+
+/* ---- refusals ---- */
+
+static struct outlook outlook_of(const struct hami_wait *wait)
+{
+    uint32_t position;
+    const struct hami_internal_list *until =
+        hami_internal_queue_find(&wait->node->queue, &wait->queued, &position);
+
+    return look_ahead(wait, until, position, wait->since_ns);
+}
+
+static int refuse(const struct hami_wait *wait, atomic_uint_least64_t *counter,
+                  struct hami_error *error)
+{
+    if (error) {
+        struct outlook outlook = outlook_of(wait);
+        error->position = outlook.position;
+        error->waiting = wait->node->waiter_count;
+        error->expected_ns = outlook.expected_ns;
+    }
+    wait->node->refusals++;
+    hami_internal_count(counter);
+    hami_internal_count(&wait->lock->counters.refusals);
+    keep_place(wait);
+    return HAMI_E_LIMIT;
+}
+
+/* A full namespace comes before a full node: so one can't shut out the others. */
+static int check_room(const struct hami_wait *wait, struct hami_error *error)
+{
+    const struct hami_internal_node *node = wait->node;
+    struct hami_nodelock *lock = wait->lock;
+    uint32_t own_max = lock->config.waiters_per_namespace_max, crowd_count;
+    const char *own = wait->grant->owner.namespace_name;
+
+    if (own_max != 0) {
+        uint32_t own_count =
+            hami_internal_queue_of_namespace(&node->queue, wait->queued.namespace_hash);
+        if (own_count >= own_max) {
+            (void)hami_internal_errors_set(
+                error, HAMI_E_LIMIT,
+                "queue of %s is full for namespace %s: %u of %u waiters are its own, and "
+                "it may have %u",
+                node->name, own, own_count, node->waiter_count, own_max);
+            return refuse(wait, &lock->counters.refused_namespace, error);
+        }
+    }
+    if (node->waiter_count < lock->config.waiters_per_node_max) {
+        return 0;
+    }
+    const struct hami_internal_waiter *crowd =
+        hami_internal_queue_crowd(&node->queue, &crowd_count);
+    if (crowd) {
+        (void)hami_internal_errors_set(
+            error, HAMI_E_LIMIT,
+            "queue of %s is full: %u of %u waiters are of namespace %s", node->name,
+            crowd_count, node->waiter_count,
+            LIST_ENTRY(crowd, struct hami_wait, queued)->grant->owner.namespace_name);
+    }
+    return refuse(wait, &lock->counters.refused_full, error);
+}
+
+static int check_patience(const struct hami_wait *wait, struct hami_error *error)
+{
+    uint64_t left_ns =
+        wait->deadline_ns > wait->since_ns ? wait->deadline_ns - wait->since_ns : 0;
+
+    if (!(wait->lock->config.flags & HAMI_NODELOCK_REFUSE_EARLY) || wait->try_only ||
+        wait->own) {
+        return 0;
+    }
+    struct outlook outlook = outlook_of(wait);
+    if (outlook.expected_ns == 0 || outlook.expected_ns <= left_ns) {
+        return 0;
+    }
+    (void)hami_internal_errors_set(
+        error, HAMI_E_LIMIT,
+        "%u wait for node %s before this one, and a lock is held %" PRIu64
+        " ms there of late: its turn is expected in %" PRIu64
+        " ms, and it waits for %" PRIu64 " ms at most",
+        outlook.position, wait->node->name, outlook.hold_ns / NS_PER_MS,
+        outlook.expected_ns / NS_PER_MS, left_ns / NS_PER_MS);
+    return refuse(wait, &wait->lock->counters.refused_early, error);
+}
+
+/* A try that would have to wait ends here. */
+static bool must_wait(const struct hami_wait *wait)
+{
+    const struct hami_internal_node *node = wait->node;
+
+    if (wait->own) {
+        return false;
+    }
+    if (node->waiter_count > 0) {
+        return true;
+    }
+    for (size_t i = 0; i < wait->key_count; i++) {
+        bool free = false;
+        for (size_t permit = 0; permit < wait->keys[i]->permits && !free; permit++) {
+            const struct hami_internal_slot *slot =
+                hami_internal_node_slot(node, wait->keys[i], permit);
+            free = !slot->grant || (slot->grant->handed_off && !slot->grant->gone);
+        }
+        if (!free) {
+            return true;
+        }
+    }
+    return node->operation == OPERATION_TAKE || node->operation == OPERATION_REMOVE ||
+           node->doubt;
+}
+
+/* ---- public ---- */
+
+static void insert(struct hami_wait *wait)
+{
+    struct hami_internal_node *node = wait->node;
+    const struct hami_owner *owner = &wait->grant->owner;
+
+    hami_internal_queue_insert(&node->queue, &wait->queued);
+    hami_internal_owners_add(
+        node, &wait->owner_link,
+        hami_internal_owners_hash(owner->namespace_name, owner->name), wait);
+    hami_internal_owners_add(node, &wait->uid_link,
+                             hami_internal_owners_uid_hash(owner->uid), wait);
+    node->waiter_count++;
+    atomic_fetch_add_explicit(&wait->lock->counters.waiters, 1, memory_order_relaxed);
+    hami_internal_timers_set(&node->deadlines, &wait->timer, wait->deadline_ns);
+}
+
+int hami_internal_admit_enqueue(struct hami_wait *wait, struct hami_error *error)
+{
+    struct hami_internal_node *node = wait->node;
+
+    if (atomic_load(&wait->lock->closing)) {
+        return hami_internal_errors_set(error, HAMI_E_CLOSED,
+                                        "the manager is shutting down");
+    }
+    give_place(wait);
+    hami_internal_node_mark_own(node, wait);
+    int code = check_room(wait, error);
+    if (code == 0 && wait->try_only && must_wait(wait)) {
+        code = hami_internal_errors_set(
+            error, HAMI_E_BUSY, "node %s is taken in this process, or others wait for it",
+            node->name);
+    }
+    code = code < 0 ? code : check_patience(wait, error);
+    if (code < 0) {
+        node->owners -= wait->own;
+        wait->own = false;
+        return code;
+    }
+    insert(wait);
+    return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admit.h"
 #include "after.h"
 #include "errors.h"
 #include "node.h"
@@ -123,9 +124,11 @@ static void settle_place(const struct hami_wait *wait, int code)
 
     (void)pthread_mutex_lock(&lock->kept_mutex);
     if (code == 0) {
-        (void)hami_internal_places_take(lock->kept, uid, node, now);
-    } else if (left && wait->place != 0) {
-        hami_internal_places_keep(lock->kept, uid, node, wait->place, now);
+        uint32_t overtaken;
+        (void)hami_internal_places_take(lock->kept, uid, node, now, &overtaken);
+    } else if (left && wait->queued.place != 0) {
+        hami_internal_places_keep(lock->kept, uid, node, wait->queued.place,
+                                  wait->queued.overtaken, now);
     }
     (void)pthread_mutex_unlock(&lock->kept_mutex);
 }
@@ -141,10 +144,19 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     wait->ended = true;
     wait->error.size = sizeof(wait->error);
     wait->error.code = code;
+    if (code == HAMI_E_TIMEDOUT || code == HAMI_E_LIMIT) {
+        hami_internal_admit_foresee(wait, hami_internal_now(node->lock), &wait->error);
+        node->refusals += code == HAMI_E_LIMIT;
+    }
+    if (code == 0) {
+        hami_internal_queue_served(&node->queue, &wait->queued);
+    }
     va_start(arguments, format);
     (void)vsnprintf(wait->error.text, sizeof(wait->error.text), format, arguments);
     va_end(arguments);
-    list_remove(&wait->link);
+    hami_internal_queue_remove(&node->queue, &wait->queued);
+    hami_internal_owners_remove(node, &wait->owner_link);
+    hami_internal_owners_remove(node, &wait->uid_link);
     node->waiter_count--;
     node->suspects -= wait->asker == ASKER_SUSPECT;
     node->owners -= wait->own;
@@ -161,17 +173,17 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     if (wait->blocking) {
         (void)pthread_cond_signal(&wait->condition);
     } else {
-        list_insert(&after->ready_waits, &wait->link);
+        list_insert(&after->ready_waits, &wait->queued.link);
     }
 }
 
 void hami_internal_node_end_all_waits(struct hami_internal_node *node, int code,
                                       struct hami_internal_after *after, const char *text)
 {
-    while (!list_is_empty(&node->waiters)) {
+    while (!list_is_empty(&node->queue.waiters)) {
         hami_internal_node_end_wait(
-            LIST_ENTRY(node->waiters.next, struct hami_wait, link), code, NULL, after,
-            "%s", text);
+            LIST_ENTRY(node->queue.waiters.next, struct hami_wait, queued.link), code,
+            NULL, after, "%s", text);
     }
 }
 
@@ -200,9 +212,9 @@ void hami_internal_node_end_done(struct hami_internal_node *node,
 void hami_internal_node_cancel(struct hami_internal_node *node,
                                struct hami_internal_after *after)
 {
-    LIST_EACH_SAFE(link, next, &node->waiters)
+    LIST_EACH_SAFE(link, next, &node->queue.waiters)
     {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         if (hami_cancel_is_fired(wait->cancel)) {
             hami_internal_node_end_wait(wait, HAMI_E_CANCELED, NULL, after,
                                         "cancelled while waiting for node %s",

@@ -49,6 +49,8 @@ int hami_internal_errors_set(struct hami_error *error, int code, const char *for
         error->code = code;
         error->status = 0;
         error->system = 0;
+        error->position = error->waiting = 0;
+        error->expected_ns = 0;
         va_start(arguments, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, arguments);
         va_end(arguments);

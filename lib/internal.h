@@ -5,7 +5,8 @@
  *
  * Locks, in the order in which they may be taken:
  *   table.mutex -> node.mutex -> timers_mutex, ready_mutex, keys_mutex, kept_mutex,
- * cancel.mutex (leaves) No callback, transport function, allocation or log line under any
+ *   owners.mutex, cancel.mutex (leaves)
+ * No callback, transport function, allocation or log line under any
  * of them: what has to be done is collected in a `struct hami_internal_after` and done
  * when the node's mutex is free again.
  */
@@ -20,9 +21,11 @@
 #include <hami/transport.h>
 
 #include "list.h"
+#include "owners.h"
 #include "pace.h"
 #include "places.h"
 #include "protocol.h"
+#include "queue.h"
 #include "timers.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -109,6 +112,7 @@ struct hami_internal_slot {
         char namespace_name[64], name[254], uid[HAMI_NODELOCK_UID_MAX + 1];
         uint64_t held_ns;
     } before;
+    struct hami_internal_owner_link owner_link; /* while the lock names somebody */
     struct hami_internal_pace pace; /* of the key, kept in the slot of its permit 0 */
 };
 
@@ -181,8 +185,9 @@ enum hami_internal_asker {
 
 /* One acquire. Guarded by the node's mutex until ended. */
 struct hami_wait {
-    struct hami_internal_list
-        link; /* node.waiters; then after.ready and nodelock.ready */
+    struct hami_internal_waiter
+        queued; /* node.queue; its link then in after.ready and nodelock.ready */
+    struct hami_internal_owner_link owner_link, uid_link;
     struct hami_internal_timer timer;      /* node.deadlines, kind TIMER_WAIT */
     struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
     struct hami_nodelock *lock;
@@ -190,10 +195,7 @@ struct hami_wait {
     const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
     size_t key_count;
     const char *group; /* NULL = none; behind the struct */
-    uint64_t place, since_ns, deadline_ns;
-    int32_t priority;
-    uint32_t passed; /* times that a higher priority was put before it */
-    bool returned;   /* it came back with an older place */
+    uint64_t since_ns, deadline_ns;
     bool try_only, own, ended, blocking;
     enum hami_internal_asker asker;
     uint64_t asker_ns; /* when its inspection began */
@@ -236,7 +238,7 @@ struct hami_internal_node {
     pthread_mutex_t mutex; /* guards all below */
     struct hami_internal_slot *slots[HAMI_INTERNAL_KEYS_MAX];
     size_t slot_count;
-    struct hami_internal_list waiters; /* in the order in which they are served */
+    struct hami_internal_queue queue;
     uint32_t waiter_count, suspects, owners;
     struct hami_internal_list grants, leases, checks;
     struct hami_internal_heap deadlines; /* of waits, releases and checks */
@@ -331,6 +333,7 @@ struct hami_nodelock {
     bool has_thread, system_clock;
     pthread_mutex_t kept_mutex;
     struct hami_internal_places *kept;
+    struct hami_internal_owners owners; /* its own mutex */
     struct hami_internal_counters counters;
 };
 

@@ -90,6 +90,7 @@ static void destroy(struct hami_nodelock *lock)
     struct hami_allocator allocator = lock->config.allocator;
 
     hami_internal_nodes_done(lock);
+    hami_internal_owners_done(lock);
     hami_internal_keys_done(lock);
     hami_internal_memory_free(&allocator, lock->kept);
     hami_internal_memory_free(&allocator, (void *)lock->config.key);
@@ -98,6 +99,7 @@ static void destroy(struct hami_nodelock *lock)
     (void)pthread_mutex_destroy(&lock->timers_mutex);
     (void)pthread_mutex_destroy(&lock->keys_mutex);
     (void)pthread_mutex_destroy(&lock->kept_mutex);
+    (void)pthread_mutex_destroy(&lock->owners.mutex);
     (void)pthread_mutex_destroy(&lock->table.mutex);
     if (lock->fork_page) {
         (void)munmap((void *)lock->fork_page, sizeof(atomic_uint));
@@ -121,6 +123,7 @@ static int init_locks(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_init(&lock->table.mutex, NULL);
     (void)pthread_mutex_init(&lock->kept_mutex, NULL);
+    (void)pthread_mutex_init(&lock->owners.mutex, NULL);
     (void)pthread_mutex_init(&lock->keys_mutex, NULL);
     (void)pthread_mutex_init(&lock->timers_mutex, NULL);
     (void)pthread_mutex_init(&lock->ready_mutex, NULL);
@@ -140,12 +143,17 @@ static int init(struct hami_nodelock *lock)
     lock->transport = lock->config.transport;
     lock->system_clock = hami_internal_config_has_system_clock(&lock->config);
     lock->config.key = hami_internal_memory_text(allocator, key);
-    lock->kept = hami_internal_memory_zero(allocator, sizeof(*lock->kept));
+    size_t sets = hami_internal_places_sets(lock->config.waiters_per_node_max);
+    lock->kept = hami_internal_memory_zero(allocator, hami_internal_places_size(sets));
+    if (lock->kept) {
+        lock->kept->sets = sets;
+    }
     lock->fork_page = make_fork_page();
     if (init_locks(lock) < 0 || !lock->config.key || !lock->kept || !lock->fork_page) {
         return HAMI_E_NOMEM;
     }
     int code = hami_internal_nodes_init(lock);
+    code = code < 0 ? code : hami_internal_owners_init(lock);
     return code < 0 ? code : make_holder(lock);
 }
 

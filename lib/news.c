@@ -18,6 +18,11 @@
 #include "run.h"
 #include "nodes.h"
 
+/* An owner is found on more nodes, or waits more often on one, only where names are made
+ * up: then all are looked at. */
+#define NODES_ROOM 16
+#define WAITS_ROOM 16
+
 static int check_entry(struct hami_nodelock *lock)
 {
     if (hami_internal_manager_is_forked(lock)) {
@@ -152,21 +157,37 @@ static bool is_owner(const char *namespace_name, const char *name,
            strcmp(name, owner->name) == 0;
 }
 
+static void suspect(struct hami_wait *wait, const struct hami_owner *owner,
+                    const struct hami_owner_facts *facts)
+{
+    const struct hami_owner *waiting = &wait->grant->owner;
+
+    if (wait->asker != ASKER_SUSPECT &&
+        is_owner(waiting->namespace_name, waiting->name, owner) &&
+        (!facts->known ||
+         hami_internal_protocol_unfit(facts, waiting->uid, wait->node->name))) {
+        wait->asker = ASKER_SUSPECT;
+        wait->node->suspects++;
+    }
+}
+
 /* With the node's mutex: a watch contradicts a waiter's fitness, which costs one read. */
 static void suspect_waiters(struct hami_internal_node *node,
                             const struct hami_owner *owner,
                             const struct hami_owner_facts *facts)
 {
-    LIST_EACH(link, &node->waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
-        const struct hami_owner *waiting = &wait->grant->owner;
-        if (wait->asker != ASKER_SUSPECT &&
-            is_owner(waiting->namespace_name, waiting->name, owner) &&
-            (!facts->known ||
-             hami_internal_protocol_unfit(facts, waiting->uid, node->name))) {
-            wait->asker = ASKER_SUSPECT;
-            node->suspects++;
+    struct hami_wait *waits[WAITS_ROOM];
+    size_t count = hami_internal_owners_waits(
+        node, hami_internal_owners_hash(owner->namespace_name, owner->name), waits,
+        WAITS_ROOM);
+
+    for (size_t i = 0; i < count && count <= WAITS_ROOM; i++) {
+        suspect(waits[i], owner, facts);
+    }
+    if (count > WAITS_ROOM) {
+        LIST_EACH(link, &node->queue.waiters)
+        {
+            suspect(LIST_ENTRY(link, struct hami_wait, queued.link), owner, facts);
         }
     }
 }
@@ -192,35 +213,11 @@ static void tell_holders(struct hami_internal_node *node, const struct hami_owne
     }
 }
 
-/* True if anything of this node concerns the owner. */
-static bool concerns(struct hami_internal_node *node, const struct hami_owner *owner)
-{
-    bool found = false;
-
-    (void)pthread_mutex_lock(&node->mutex);
-    LIST_EACH(link, &node->waiters)
-    {
-        const struct hami_owner *waiting =
-            &LIST_ENTRY(link, struct hami_wait, link)->grant->owner;
-        found = found || is_owner(waiting->namespace_name, waiting->name, owner);
-    }
-    for (size_t i = 0; i < node->slot_count; i++) {
-        found = found || is_owner(node->slots[i]->record.namespace_name,
-                                  node->slots[i]->record.name, owner);
-    }
-    (void)pthread_mutex_unlock(&node->mutex);
-    return found;
-}
-
 static int tell_node(struct hami_internal_node *node, const struct hami_owner *owner,
                      const struct hami_owner_facts *facts)
 {
     struct hami_internal_after after;
 
-    /* Without inspect owners are judged by age alone, and no hint can be followed up. */
-    if (!node->lock->transport->inspect || !concerns(node, owner)) {
-        return 0;
-    }
     struct hami_internal_facts *copy =
         hami_internal_call_copy_facts(hami_internal_allocator(node->lock), facts);
     if (!copy) {
@@ -239,8 +236,7 @@ int hami_nodelock_observe_owner(hami_nodelock *lock, const struct hami_owner *ow
                                 const struct hami_owner_facts *facts)
 {
     struct hami_owner_facts known;
-    struct hami_internal_node **nodes;
-    size_t count;
+    struct hami_internal_node *nodes[NODES_ROOM], **all = NULL;
 
     if (!lock || !owner || !facts ||
         !hami_internal_names_is_label(owner->namespace_name) ||
@@ -250,16 +246,24 @@ int hami_nodelock_observe_owner(hami_nodelock *lock, const struct hami_owner *ow
     int code = hami_internal_errors_read_struct(&known, sizeof(known), facts,
                                                 offsetof(struct hami_owner_facts, uid));
     code = code < 0 ? code : check_entry(lock);
-    code = code < 0 ? code : hami_internal_nodes_all(lock, &nodes, &count);
-    if (code < 0) {
+    /* Without inspect owners are judged by age alone, and no hint can be followed up. */
+    if (code < 0 || !lock->transport->inspect) {
         return code;
+    }
+    size_t count = hami_internal_owners_nodes(
+        lock, hami_internal_owners_hash(owner->namespace_name, owner->name), nodes,
+        NODES_ROOM);
+    if (count > NODES_ROOM) {
+        code = hami_internal_nodes_all(lock, &all, &count);
+        count = code < 0 ? 0 : count;
     }
     known.source = HAMI_FACTS_WATCH;
     for (size_t i = 0; i < count; i++) {
-        int one = tell_node(nodes[i], owner, &known);
+        struct hami_internal_node *node = all ? all[i] : nodes[i];
+        int one = tell_node(node, owner, &known);
         code = one < 0 ? one : code;
-        hami_internal_nodes_unpin(nodes[i]);
+        hami_internal_nodes_unpin(node);
     }
-    hami_internal_memory_free(hami_internal_allocator(lock), nodes);
+    hami_internal_memory_free(hami_internal_allocator(lock), all);
     return code;
 }

@@ -6,7 +6,7 @@
  * changed meanwhile (news is kept aside in the slot);
  *  - a slot's grant is in node.grants and lists the slot; a grant that has ended is in
  * neither;
- *  - a wait is in node.waiters until it has ended, and ends once;
+ *  - a wait is in node.queue until it has ended, and ends once;
  *  - a slot whose grant is held by a lease is granted to nobody else, whatever the store
  * says.
  */
@@ -22,6 +22,8 @@
 #include "history.h"
 #include "memory.h"
 #include "record.h"
+
+#define WAITS_ROOM 16 /* of one owner; where more wait, all are looked at */
 
 struct hami_internal_slot *
 hami_internal_node_slot_new(const struct hami_nodelock *lock,
@@ -90,7 +92,7 @@ struct hami_internal_node *hami_internal_node_new(struct hami_nodelock *lock,
     node->reread_ns = node->wake_ns = HAMI_DEADLINE_NEVER;
     list_init(&node->link);
     list_init(&node->kick_link);
-    list_init(&node->waiters);
+    hami_internal_queue_init(&node->queue, lock->config.overtaken_max);
     list_init(&node->grants);
     list_init(&node->leases);
     list_init(&node->checks);
@@ -201,7 +203,7 @@ int hami_internal_node_add_history(struct hami_internal_node *node)
 
 bool hami_internal_node_is_idle(const struct hami_internal_node *node)
 {
-    return list_is_empty(&node->waiters) && list_is_empty(&node->grants) &&
+    return list_is_empty(&node->queue.waiters) && list_is_empty(&node->grants) &&
            list_is_empty(&node->leases) && list_is_empty(&node->checks) &&
            node->operation == OPERATION_NONE && !node->doubt;
 }
@@ -275,6 +277,12 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
     slot->first_seen_ns = now;
     slot->sight++;
     slot->record = record;
+    hami_internal_owners_remove(node, &slot->owner_link);
+    if (record.kind == HAMI_LOCK_OWNED) {
+        hami_internal_owners_add(
+            node, &slot->owner_link,
+            hami_internal_owners_hash(record.namespace_name, record.name), NULL);
+    }
     if (passed && record.kind != HAMI_LOCK_FREE &&
         strcmp(record.holder, node->lock->holder) != 0) {
         hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
@@ -427,10 +435,43 @@ void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wa
     wait->own = own;
 }
 
+static void mark_each_own(struct hami_internal_node *node)
+{
+    LIST_EACH(link, &node->queue.waiters)
+    {
+        hami_internal_node_mark_own(node,
+                                    LIST_ENTRY(link, struct hami_wait, queued.link));
+    }
+}
+
+/* The hash by which the waits are found whose own the lock in a slot may be. */
+static uint64_t owner_hash(const struct hami_internal_slot *slot)
+{
+    const struct hami_lock_record *record = &slot->record;
+
+    if (slot->grant) {
+        return hami_internal_owners_uid_hash(slot->grant->owner.uid);
+    }
+    return record->has_lease
+               ? hami_internal_owners_uid_hash(record->uid)
+               : hami_internal_owners_hash(record->namespace_name, record->name);
+}
+
 void hami_internal_node_mark_all_own(struct hami_internal_node *node)
 {
-    LIST_EACH(link, &node->waiters)
-    {
-        hami_internal_node_mark_own(node, LIST_ENTRY(link, struct hami_wait, link));
+    struct hami_wait *waits[WAITS_ROOM];
+
+    /* Those that were marked are rare, and soon served. */
+    bool each = node->owners > 0;
+    for (size_t i = 0; i < node->slot_count && !each; i++) {
+        size_t count = hami_internal_owners_waits(node, owner_hash(node->slots[i]), waits,
+                                                  WAITS_ROOM);
+        each = count > WAITS_ROOM;
+        for (size_t j = 0; j < count && !each; j++) {
+            hami_internal_node_mark_own(node, waits[j]);
+        }
+    }
+    if (each) {
+        mark_each_own(node);
     }
 }

@@ -80,6 +80,9 @@ static bool unlink_idle(struct hami_nodelock *lock, struct hami_internal_node *n
     }
     (void)pthread_mutex_lock(&node->mutex);
     bool idle = hami_internal_node_is_idle(node);
+    for (size_t i = 0; idle && i < node->slot_count; i++) {
+        hami_internal_owners_remove(node, &node->slots[i]->owner_link);
+    }
     (void)pthread_mutex_unlock(&node->mutex);
     if (idle) {
         list_remove(&node->link);

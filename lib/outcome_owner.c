@@ -69,9 +69,9 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
  * again. */
 static void renew_askers(struct hami_internal_node *node, const char *uid)
 {
-    LIST_EACH(link, &node->waiters)
+    LIST_EACH(link, &node->queue.waiters)
     {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         if (wait->asker == ASKER_FIT &&
             (!uid || strcmp(wait->grant->owner.uid, uid) == 0)) {
             wait->asker = ASKER_UNKNOWN;

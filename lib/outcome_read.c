@@ -119,9 +119,9 @@ static void read_failed(struct hami_internal_node *node,
                           hami_internal_machine_pause(node->lock, node->read_retries++);
     bool senseless =
         answer->code == HAMI_E_PROTO && ++node->senseless >= HAMI_INTERNAL_PROTO_MAX;
-    LIST_EACH_SAFE(link, next, &node->waiters)
+    LIST_EACH_SAFE(link, next, &node->queue.waiters)
     {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         if (answer->code == HAMI_E_ACCESS || senseless) {
             hami_internal_outcome_refuse_wait(wait, answer->code, answer->text, after);
         } else if (wait->try_only) {
@@ -130,7 +130,7 @@ static void read_failed(struct hami_internal_node *node,
                 wait, known ? answer->code : HAMI_E_TRANSPORT, answer->text, after);
         }
     }
-    if (list_is_empty(&node->waiters) && !node->doubt) {
+    if (list_is_empty(&node->queue.waiters) && !node->doubt) {
         node->want_read = false; /* nobody needs it now */
     }
 }

@@ -21,7 +21,7 @@ static struct hami_internal_place *find(struct hami_internal_places *places,
                                         const char *uid)
 {
     uint64_t owner = hash(uid, 0), check = hash(uid, UINT64_C(0x9e3779b97f4a7c15));
-    struct hami_internal_place *set = places->entries[owner % HAMI_INTERNAL_PLACES_SETS];
+    struct hami_internal_place *set = places->entries[owner % places->sets];
 
     for (size_t i = 0; i < HAMI_INTERNAL_PLACES_WAYS; i++) {
         if (set[i].owner == owner && set[i].owner_check == check) {
@@ -31,15 +31,33 @@ static struct hami_internal_place *find(struct hami_internal_places *places,
     return NULL;
 }
 
+size_t hami_internal_places_sets(size_t waiters)
+{
+    size_t sets = HAMI_INTERNAL_PLACES_SETS_LEAST;
+
+    while (sets < HAMI_INTERNAL_PLACES_SETS_MOST &&
+           sets * HAMI_INTERNAL_PLACES_WAYS < waiters) {
+        sets *= 2;
+    }
+    return sets;
+}
+
+size_t hami_internal_places_size(size_t sets)
+{
+    const struct hami_internal_places *places = NULL;
+
+    return sizeof(*places) + sets * sizeof(places->entries[0]);
+}
+
 void hami_internal_places_keep(struct hami_internal_places *places, const char *uid,
-                               const char *node, uint64_t place, uint64_t now_ns)
+                               const char *node, uint64_t place, uint32_t overtaken,
+                               uint64_t now_ns)
 {
     struct hami_internal_place *entry = find(places, uid);
 
     if (!entry) {
         uint64_t owner = hash(uid, 0);
-        struct hami_internal_place *set =
-            places->entries[owner % HAMI_INTERNAL_PLACES_SETS];
+        struct hami_internal_place *set = places->entries[owner % places->sets];
         entry = &set[0];
         for (size_t i = 1; i < HAMI_INTERNAL_PLACES_WAYS; i++) {
             if (set[i].until_ns < entry->until_ns) {
@@ -54,11 +72,14 @@ void hami_internal_places_keep(struct hami_internal_places *places, const char *
         entry->node == hash(node, 0) && entry->until_ns > now_ns && entry->place < place;
     entry->node = hash(node, 0);
     entry->place = older ? entry->place : place;
+    entry->overtaken =
+        older && entry->overtaken > overtaken ? entry->overtaken : overtaken;
     entry->until_ns = now_ns + HAMI_INTERNAL_PLACES_KEEP_NS;
 }
 
 uint64_t hami_internal_places_take(struct hami_internal_places *places, const char *uid,
-                                   const char *node, uint64_t now_ns)
+                                   const char *node, uint64_t now_ns,
+                                   uint32_t *ret_overtaken)
 {
     struct hami_internal_place *entry = find(places, uid);
     uint64_t place = 0;
@@ -66,6 +87,7 @@ uint64_t hami_internal_places_take(struct hami_internal_places *places, const ch
     if (entry) {
         if (entry->until_ns > now_ns && entry->node == hash(node, 0)) {
             place = entry->place;
+            *ret_overtaken = entry->overtaken;
         }
         memset(entry, 0, sizeof(*entry));
     }

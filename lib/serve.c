@@ -16,6 +16,7 @@
 #include "look.h"
 #include "machine.h"
 #include "node.h"
+#include "pace.h"
 #include "protocol.h"
 #include "record.h"
 
@@ -159,32 +160,53 @@ static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
     }
 }
 
+/* When a lock counts as stalled: not while holds last that long there anyway. */
+static uint64_t stalled_ns(const struct hami_internal_round *round,
+                           const struct hami_internal_slot *slot)
+{
+    const struct hami_internal_slot *first =
+        hami_internal_node_slot(round->node, slot->key, 0);
+    uint64_t limit = round->node->lock->config.stall_limit_ms * NS_PER_MS;
+    uint64_t usual = 2 * hami_internal_pace_hold(&first->pace, round->now_ns);
+    bool judged = slot->reason != REASON_NONE && slot->reason != REASON_NOT_ASKED &&
+                  slot->reason != REASON_FREE;
+    bool held = slot->grant && !slot->grant->handed_off;
+
+    if (!slot->known || !judged || held || slot->record.kind == HAMI_LOCK_FREE) {
+        return HAMI_DEADLINE_NEVER;
+    }
+    return slot->first_seen_ns + (usual > limit ? usual : limit);
+}
+
+/* The lock that its waiters wait for in vain: one of a key all of whose permits stall. */
 static const struct hami_internal_slot *
 stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wait)
 {
-    uint64_t limit = round->node->lock->config.stall_limit_ms * NS_PER_MS;
+    const struct hami_internal_slot *found = NULL;
 
-    for (size_t i = 0; limit != 0 && i < wait->key_count; i++) {
-        const struct hami_internal_slot *slot =
-            hami_internal_node_slot(round->node, wait->keys[i], 0);
-        bool judged = slot->reason != REASON_NONE && slot->reason != REASON_NOT_ASKED &&
-                      slot->reason != REASON_FREE;
-        bool held = slot->grant && !slot->grant->handed_off;
-        if (wait->keys[i]->permits == 1 && slot->known && judged && !held &&
-            slot->record.kind != HAMI_LOCK_FREE) {
-            if (round->now_ns >= slot->first_seen_ns + limit) {
-                return slot;
-            }
-            hami_internal_serve_consider(round->node, slot->first_seen_ns + limit);
+    for (size_t i = 0; i < wait->key_count && !found; i++) {
+        uint64_t last_ns = 0;
+        for (size_t permit = 0; permit < wait->keys[i]->permits; permit++) {
+            const struct hami_internal_slot *slot =
+                hami_internal_node_slot(round->node, wait->keys[i], permit);
+            uint64_t due_ns = stalled_ns(round, slot);
+            found = due_ns >= last_ns ? slot : found;
+            last_ns = due_ns > last_ns ? due_ns : last_ns;
+        }
+        if (round->now_ns < last_ns) {
+            found = NULL;
+            hami_internal_serve_consider(round->node, last_ns);
         }
     }
-    return NULL;
+    return found;
 }
 
 static void end_stalled(struct hami_internal_round *round, struct hami_wait *wait,
                         const struct hami_internal_slot *slot)
 {
     uint64_t age = (round->now_ns - slot->first_seen_ns) / NS_PER_S;
+
+    hami_internal_count(&round->node->lock->counters.refused_stalled);
 
     hami_internal_node_end_wait(
         wait, HAMI_E_LIMIT, NULL, round->after,
@@ -315,6 +337,7 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
 {
     struct hami_internal_slot *slots[HAMI_NODELOCK_KEYS_MAX];
     struct hami_internal_grant *grant = own_grant(round, wait);
+    uint64_t claimed = round->claimed;
     bool blocked = false;
 
     if (grant) {
@@ -339,14 +362,16 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
         end_try(round, wait);
         return LOOK_BLOCKED;
     }
-    const struct hami_internal_slot *stalled = stalled_slot(round, wait);
+    const struct hami_internal_slot *stalled =
+        round->node->lock->config.stall_limit_ms ? stalled_slot(round, wait) : NULL;
     if (stalled) {
         end_stalled(round, wait, stalled);
+        round->claimed = claimed; /* the next one waits for it in vain as well */
         return LOOK_BLOCKED;
     }
     /* Whoever is next is looked at beforehand, so that its turn costs one write. */
     if (wait->asker == ASKER_UNKNOWN && round->node->lock->transport->inspect &&
-        round->node->waiters.next == &wait->link) {
+        round->node->queue.waiters.next == &wait->queued.link) {
         return start_asker(round, wait);
     }
     return LOOK_BLOCKED;
@@ -358,9 +383,9 @@ static bool serve_marked(struct hami_internal_round *round)
 {
     struct hami_internal_node *node = round->node;
 
-    LIST_EACH_SAFE(link, next, &node->waiters)
+    LIST_EACH_SAFE(link, next, &node->queue.waiters)
     {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         if (node->suspects == 0 && node->owners == 0) {
             break;
         }
@@ -392,18 +417,19 @@ bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_n
     uint64_t all =
         node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
 
-    if (list_is_empty(&node->waiters)) {
+    if (list_is_empty(&node->queue.waiters)) {
         return false;
     }
     if (serve_marked(&round)) {
         return true;
     }
-    LIST_EACH_SAFE(link, next, &node->waiters)
+    LIST_EACH_SAFE(link, next, &node->queue.waiters)
     {
         if (round.claimed == all) {
             break;
         }
-        if (serve_one(&round, LIST_ENTRY(link, struct hami_wait, link)) == LOOK_WORKING) {
+        if (serve_one(&round, LIST_ENTRY(link, struct hami_wait, queued.link)) ==
+            LOOK_WORKING) {
             return node->operation != OPERATION_NONE || after->need_call;
         }
     }

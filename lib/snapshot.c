@@ -155,21 +155,21 @@ static void copy_waiters(struct picture *picture, const struct hami_internal_nod
     uint64_t ahead[HAMI_INTERNAL_KEYS_MAX] = {0};
     uint32_t position = 0;
 
-    LIST_EACH(link, &node->waiters)
+    LIST_EACH(link, &node->queue.waiters)
     {
-        const struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, link);
+        const struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         struct hami_waiter_view *view = &picture->waiters[position];
         const struct hami_owner *owner = &wait->grant->owner;
         view->owner.namespace_name = keep(picture, owner->namespace_name);
         view->owner.name = keep(picture, owner->name);
         view->owner.uid = keep(picture, owner->uid);
         view->position = position++;
-        view->priority = wait->priority;
+        view->priority = wait->queued.priority;
         view->since_ns = wait->since_ns;
         view->deadline_ns = wait->deadline_ns;
         view->group = keep(picture, wait->group);
-        view->overtaken = wait->passed;
-        view->returned = wait->returned;
+        view->overtaken = hami_internal_queue_overtaken(&wait->queued);
+        view->returned = wait->queued.returned;
         view->expected_ns = expect(picture, node, wait, ahead);
     }
 }

@@ -10,18 +10,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "admit.h"
 #include "after.h"
 #include "cancel.h"
 #include "dispatch.h"
 #include "errors.h"
 #include "grant.h"
+#include "hash.h"
 #include "keys.h"
 #include "manager.h"
 #include "memory.h"
 #include "moment.h"
 #include "names.h"
 #include "node.h"
-#include "queue.h"
 #include "run.h"
 #include "nodes.h"
 
@@ -117,9 +118,13 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
     wait->timer.kind = TIMER_WAIT;
     wait->since_ns = hami_internal_now(lock);
     wait->deadline_ns = request->deadline_ns;
-    wait->priority = request->priority;
+    wait->queued.priority = request->priority;
+    wait->queued.namespace_hash =
+        hami_internal_hash_text(request->owner.namespace_name, 0);
     if (request->group) {
         wait->group = memcpy(wait + 1, request->group, group_bytes);
+        wait->queued.group =
+            hami_internal_hash_text(request->group, wait->queued.namespace_hash) | 1;
     }
     wait->grant = hami_internal_grant_new(lock, &request->owner);
     wait->lease = hami_internal_memory_zero(allocator, sizeof(*wait->lease));
@@ -150,88 +155,6 @@ static int intern_keys(struct hami_wait *wait,
     return code < 0
                ? code
                : hami_internal_node_add_keys(wait->node, wait->keys, wait->key_count);
-}
-
-static void give_place(struct hami_wait *wait)
-{
-    struct hami_nodelock *lock = wait->lock;
-
-    (void)pthread_mutex_lock(&lock->kept_mutex);
-    wait->place = hami_internal_places_take(lock->kept, wait->grant->owner.uid,
-                                            wait->node->name, wait->since_ns);
-    (void)pthread_mutex_unlock(&lock->kept_mutex);
-    wait->returned = wait->place != 0;
-    if (!wait->returned) {
-        wait->place = atomic_fetch_add(&lock->places, 1) + 1;
-    }
-}
-
-/* A full queue does not cost a waiter that came back its old place. */
-static void keep_place(const struct hami_wait *wait)
-{
-    struct hami_nodelock *lock = wait->lock;
-
-    if (wait->returned) {
-        (void)pthread_mutex_lock(&lock->kept_mutex);
-        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, wait->node->name,
-                                  wait->place, wait->since_ns);
-        (void)pthread_mutex_unlock(&lock->kept_mutex);
-    }
-}
-
-/* With the node's mutex: a try that would have to wait ends here. */
-static bool must_wait(const struct hami_wait *wait)
-{
-    const struct hami_internal_node *node = wait->node;
-
-    if (wait->own) {
-        return false;
-    }
-    if (node->waiter_count > 0) {
-        return true;
-    }
-    for (size_t i = 0; i < wait->key_count; i++) {
-        bool free = false;
-        for (size_t permit = 0; permit < wait->keys[i]->permits && !free; permit++) {
-            const struct hami_internal_slot *slot =
-                hami_internal_node_slot(node, wait->keys[i], permit);
-            free = !slot->grant || (slot->grant->handed_off && !slot->grant->gone);
-        }
-        if (!free) {
-            return true;
-        }
-    }
-    return node->operation == OPERATION_TAKE || node->operation == OPERATION_REMOVE ||
-           node->doubt;
-}
-
-/* With the node's mutex: 0 if the wait was queued. */
-static int enqueue(struct hami_wait *wait, struct hami_error *error)
-{
-    struct hami_internal_node *node = wait->node;
-    struct hami_nodelock *lock = wait->lock;
-
-    if (atomic_load(&lock->closing)) {
-        return hami_internal_errors_set(error, HAMI_E_CLOSED,
-                                        "the manager is shutting down");
-    }
-    if (node->waiter_count >= lock->config.waiters_per_node_max) {
-        return hami_internal_errors_set(error, HAMI_E_LIMIT,
-                                        "%u wait for node %s already", node->waiter_count,
-                                        node->name);
-    }
-    hami_internal_node_mark_own(node, wait);
-    if (wait->try_only && must_wait(wait)) {
-        node->owners -= wait->own;
-        return hami_internal_errors_set(
-            error, HAMI_E_BUSY, "node %s is taken in this process, or others wait for it",
-            node->name);
-    }
-    hami_internal_queue_insert(&node->waiters, wait);
-    node->waiter_count++;
-    atomic_fetch_add_explicit(&lock->counters.waiters, 1, memory_order_relaxed);
-    hami_internal_timers_set(&node->deadlines, &wait->timer, wait->deadline_ns);
-    return 0;
 }
 
 static int prepare(struct hami_nodelock *lock,
@@ -276,15 +199,11 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
     struct hami_internal_node *node = wait->node;
     struct hami_internal_after after;
 
-    if (!wait->try_only) {
-        give_place(wait);
-    }
     hami_internal_cancel_attach(wait, request->cancel);
     (void)pthread_mutex_lock(&node->mutex);
-    int code = enqueue(wait, error);
+    int code = hami_internal_admit_enqueue(wait, error);
     if (code < 0) {
         (void)pthread_mutex_unlock(&node->mutex);
-        keep_place(wait);
         dispose(wait);
         return code;
     }
@@ -297,8 +216,10 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
 }
 
 static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *request,
-                       struct hami_nodelock_request *known, struct hami_error *error)
+                       struct hami_nodelock_request *known, struct hami_error **reterr)
 {
+    struct hami_error *error = *reterr;
+
     if (!lock || !request) {
         return hami_internal_errors_set(error, HAMI_E_INVAL,
                                         "lock and request are required");
@@ -308,6 +229,7 @@ static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *
     if (code < 0) {
         return hami_internal_errors_set(error, code, "request: %s", hami_strerror(code));
     }
+    *reterr = error = error ? error : known->reterr;
     code = check_request(known, error);
     if (code < 0) {
         return code;
@@ -355,7 +277,7 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
     if (!ret) {
         return hami_internal_errors_set(reterr, HAMI_E_INVAL, "ret is required");
     }
-    int code = check_entry(lock, request, &known, reterr);
+    int code = check_entry(lock, request, &known, &reterr);
     if (code < 0) {
         return code;
     }
@@ -416,11 +338,12 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (!callback) {
         return HAMI_E_INVAL;
     }
-    int code = check_entry(lock, request, &known, NULL);
+    struct hami_error *error = NULL;
+    int code = check_entry(lock, request, &known, &error);
     if (code < 0) {
         return code;
     }
-    code = prepare(lock, &known, &wait, NULL);
+    code = prepare(lock, &known, &wait, error);
     if (code < 0) {
         return code;
     }
@@ -431,7 +354,7 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (ret) {
         *ret = wait;
     }
-    code = begin(wait, &known, NULL);
+    code = begin(wait, &known, error);
     if (code < 0 && ret) {
         *ret = before;
     }

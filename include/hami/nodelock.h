@@ -145,8 +145,8 @@ struct hami_nodelock_request {
     const char *group;         /* NULL = none, or 1 to HAMI_NODELOCK_GROUP_MAX of [A-Za-z0-9._:/-]: the
                                   members of one group, of one namespace and priority, are served one
                                   after the other, within the same bound */
-    struct hami_error *reterr; /* NULL, or filled where a _start function refuses at once; borrowed for
-                                  the call. The blocking functions have their own */
+    struct hami_error *reterr; /* NULL, or filled where a function refuses at once that has no reterr of
+                                  its own, or whose own is NULL; borrowed for the call */
 };
 #define HAMI_NODELOCK_REQUEST_INIT HAMI_SIZED(struct hami_nodelock_request)
 
