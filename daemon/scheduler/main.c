@@ -309,6 +309,8 @@ static void log_start(const struct service *service)
     hamid_log_info(
         0, "Serving", "version", hami_version(), "listen", service->addresses[0],
         "metrics", service->metrics_server != NULL ? service->addresses[1] : NULL,
+        "tls", service->certificates != NULL ? service->options.tls_cert_file : NULL,
+        "clientAuthorities", service->options.client_ca_file,
         "apiServer", hami_kubernetes_server(service->client), "key", HAMI_NODELOCK_KEY,
         "holder", hami_nodelock_holder(service->lock), "lockExpire", expire, "patience",
         patience, "filter", options->filter_url, NULL);
@@ -344,6 +346,7 @@ static void stop(struct service *service)
     (void)hamid_mailbox_free(service->mailbox);
     (void)hamid_http_server_free(service->server);
     (void)hamid_http_server_free(service->metrics_server);
+    service->certificates = certificates_free(service->certificates);
     (void)status_free(service->status);
     (void)upstream_free(service->upstream);
     (void)binder_free(service->binder);

@@ -20,8 +20,6 @@
 #define EXPIRE_DEFAULT_MS (5 * MINUTE_MS)
 
 static const char *const ignored_names[] = {
-    "cert_file",
-    "key_file",
     "node-scheduler-policy",
     "gpu-scheduler-policy",
     "metrics-bind-address",
@@ -98,24 +96,25 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
         {"listen", "http_bind", HAMID_FLAG_TEXT, &o->listen, "HOST:PORT",
-         "Where the extender's verbs are served, plain HTTP. Default 127.0.0.1:8080. "
-         "Port 0 takes a "
-         "free one.",
+         "Where the extender's verbs are served. Default 127.0.0.1:8080. Port 0 takes a "
+         "free one. Beyond the loopback it wants --tls-cert-file and --client-ca-file.",
          0, 0, NULL},
         {"metrics-listen", NULL, HAMID_FLAG_TEXT, &o->metrics_listen, "HOST:PORT",
          "A second listener: the status page, its API, metrics and probes; none of them "
-         "changes anything. May be beyond the loopback, where whoever reaches it reads "
-         "names of nodes and pods. 'none' opens none. Default " METRICS_LISTEN_DEFAULT
-         ", or a free port where --listen has port 0.",
+         "changes anything. Beyond the loopback, where whoever reaches it reads names of "
+         "nodes and pods, it wants --tls-cert-file. 'none' opens none. "
+         "Default " METRICS_LISTEN_DEFAULT ", or a free port where --listen has port 0.",
          0, 0, NULL},
         {"address-file", NULL, HAMID_FLAG_TEXT, &o->address_file, "FILE",
          "Receives the bound addresses, one a line, when all listeners are open.", 0, 0,
          NULL},
         {"allow-remote", NULL, HAMID_FLAG_BOOLEAN, &o->allow_remote, NULL,
-         "Let --listen be an address beyond the loopback. Whoever reaches it can bind "
-         "pods: keep it "
-         "behind mutual TLS.",
+         "Let --listen be an address beyond the loopback without checking who calls. "
+         "Whoever reaches it can bind pods: something else must keep strangers out.",
          0, 0, NULL},
+        {"metrics-allow-plain", NULL, HAMID_FLAG_BOOLEAN, &o->metrics_allow_plain, NULL,
+         "Let --metrics-listen be an address beyond the loopback without TLS.", 0, 0,
+         NULL},
         {"host", NULL, HAMID_FLAG_LIST, &o->hosts, "NAME",
          "A further name that requests may have in their Host header.", 0, 0, NULL},
         {"kubeconfig", NULL, HAMID_FLAG_TEXT, &o->kubeconfig, "FILE",
@@ -128,6 +127,28 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
          NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
          NULL},
+    };
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_tls(struct hamid_config *table, struct scheduler_options *o)
+{
+    const struct hamid_flag rows[] = {
+        {"tls-cert-file", "cert_file", HAMID_FLAG_TEXT, &o->tls_cert_file, "FILE",
+         "PEM file with the certificate that both listeners show, and those between it "
+         "and its authority. They speak HTTPS then, TLS 1.2 and later. Read again when "
+         "it changes.",
+         0, 0, NULL},
+        {"tls-key-file", "key_file", HAMID_FLAG_TEXT, &o->tls_key_file, "FILE",
+         "PEM file with its private key.", 0, 0, NULL},
+        {"client-ca-file", NULL, HAMID_FLAG_TEXT, &o->client_ca_file, "FILE",
+         "PEM file with authorities. Callers of --listen must have a certificate of one "
+         "of them.",
+         0, 0, NULL},
+        {"client-name", NULL, HAMID_FLAG_LIST, &o->client_names, "NAME",
+         "Serve only callers whose certificate has this common name, such as "
+         "system:kube-scheduler. Give it where the authority signs for others as well.",
+         0, 0, NULL},
     };
     hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
@@ -260,6 +281,7 @@ static void fill_table(struct scheduler_options *o)
     };
     hamid_config_begin(&o->config, &command);
     add_places(&o->config, o);
+    add_tls(&o->config, o);
     add_filter(&o->config, o);
     add_limits(&o->config, o);
     add_store(&o->config, o);
@@ -316,17 +338,65 @@ static void settle_metrics_listen(struct scheduler_options *options)
     }
 }
 
+static void check_tls(const struct scheduler_options *options,
+                      struct hamid_problems *problems)
+{
+    char place[512];
+    if (options->tls_cert_file != NULL && options->tls_key_file == NULL) {
+        hamid_problems_add(problems, "%s: wants tls-key-file as well",
+                           PLACE(options, tls_cert_file, place));
+    }
+    if (options->tls_cert_file == NULL && options->tls_key_file != NULL) {
+        hamid_problems_add(problems, "%s: wants tls-cert-file as well",
+                           PLACE(options, tls_key_file, place));
+    }
+    if (options->client_ca_file != NULL && options->tls_cert_file == NULL) {
+        hamid_problems_add(problems, "%s: means nothing without tls-cert-file",
+                           PLACE(options, client_ca_file, place));
+    }
+    if (options->client_names.count > 0 && options->client_ca_file == NULL) {
+        hamid_problems_add(problems, "%s: means nothing without client-ca-file",
+                           PLACE(options, client_names, place));
+    }
+}
+
+bool scheduler_options_allow(const struct scheduler_options *options, bool is_extender,
+                             const char *address)
+{
+    if (hamid_http_is_loopback(address)) {
+        return true;
+    }
+    return is_extender ? options->client_ca_file != NULL || options->allow_remote
+                       : options->tls_cert_file != NULL || options->metrics_allow_plain;
+}
+
+static void check_listeners(const struct scheduler_options *options,
+                            struct hamid_problems *problems)
+{
+    char place[512];
+    if (!scheduler_options_allow(options, true, options->listen)) {
+        hamid_problems_add(
+            problems,
+            "%s: '%.128s' is no loopback address such as 127.0.0.1:8080; beyond it give "
+            "--tls-cert-file, --tls-key-file and --client-ca-file, or --allow-remote "
+            "where something else keeps strangers out",
+            PLACE(options, listen, place), options->listen);
+    }
+    if (options->metrics_listen != NULL &&
+        !scheduler_options_allow(options, false, options->metrics_listen)) {
+        hamid_problems_add(
+            problems,
+            "%s: '%.128s' is no loopback address such as 127.0.0.1:9397; beyond it give "
+            "--tls-cert-file and --tls-key-file, or --metrics-allow-plain",
+            PLACE(options, metrics_listen, place), options->metrics_listen);
+    }
+}
+
 static void check_places(const struct scheduler_options *options,
                          struct hamid_problems *problems)
 {
     const char *url = options->filter_url;
     char place[512];
-    if (!options->allow_remote && !hamid_http_is_loopback(options->listen)) {
-        hamid_problems_add(problems,
-                           "%s: '%.128s' is no loopback address such as 127.0.0.1:8080; "
-                           "--allow-remote lets it be another, for use behind mutual TLS",
-                           PLACE(options, listen, place), options->listen);
-    }
     if (url != NULL && strncmp(url, "http://", 7) != 0 &&
         strncmp(url, "https://", 8) != 0) {
         hamid_problems_add(problems,
@@ -356,6 +426,8 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     settle_metrics_listen(ret);
     check_store(ret, problems);
+    check_tls(ret, problems);
+    check_listeners(ret, problems);
     check_places(ret, problems);
     make_locks(ret, problems);
     return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;

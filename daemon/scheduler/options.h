@@ -16,6 +16,11 @@ struct scheduler_options {
     const char *metrics_listen; /* NULL = none */
     const char *address_file;   /* NULL = none */
     bool allow_remote;
+    bool metrics_allow_plain;
+    const char *tls_cert_file;  /* NULL = plain HTTP */
+    const char *tls_key_file;   /* NULL exactly where tls_cert_file is */
+    const char *client_ca_file; /* NULL = clients need no certificate */
+    struct hamid_flag_list client_names;
     struct hamid_flag_list hosts;
     const char *kubeconfig; /* NULL = what the environment says */
     const char *context;
@@ -53,6 +58,11 @@ struct scheduler_options {
 enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, int argc,
                                                char *const *argv,
                                                struct hamid_problems *problems);
+
+/* May this address be listened on? For --listen, or for the listener of metrics. */
+bool scheduler_options_allow(const struct scheduler_options *options, bool is_extender,
+                             const char *address);
+
 void scheduler_options_done(struct scheduler_options *options);
 
 /* The --help text; to be freed. */

@@ -8,6 +8,7 @@
 #define HAMID_SCHEDULER_SERVICE_H
 
 #include "bind.h"
+#include "certificates.h"
 #include "options.h"
 #include "pod_events.h"
 #include "status.h"
@@ -41,6 +42,7 @@ struct service {
     struct binder *binder;
     struct pod_events *pod_events; /* NULL = none */
     struct upstream *upstream;
+    struct certificates *certificates; /* NULL = plain HTTP */
     struct hamid_http_server *server;
     struct hamid_http_server *metrics_server; /* NULL = none */
     struct status *status;
@@ -58,6 +60,8 @@ struct service {
 int service_listen(struct service *service);
 /* The file appears whole: scripts wait for it. */
 int service_write_addresses(const struct service *service);
+/* Appends the metrics of both. */
+void service_listener_metrics(const struct service *service, struct evbuffer *out);
 int service_fail(const char *what, const char *why);
 
 /* reload.c */

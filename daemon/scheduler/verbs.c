@@ -153,6 +153,7 @@ static void handle_metrics(struct hamid_http_exchange *exchange, void *data)
         return;
     }
     metrics_write(&sources, out);
+    service_listener_metrics(service, out);
     char *denials = hamid_denials_metrics(service->denials);
     (void)evbuffer_add_printf(out, "%s", denials != NULL ? denials : "");
     free(denials);
@@ -238,6 +239,5 @@ void service_http_config(struct service *service, bool is_extender,
         ret->routes = status_routes;
         ret->route_count = sizeof(status_routes) / sizeof(status_routes[0]);
         ret->takes_addresses = true; /* probes and scrapes name a pod's address */
-        ret->connections_max = 256;
     }
 }

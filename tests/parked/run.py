@@ -9,6 +9,10 @@ One pod of each node is bound first and holds its node's lock. Then all callers 
 all are connected each sends one bind, in an order that is known. When the kernel sees all
 connections established in hamid and hamid sees all binds waiting, the nodes' device plugins
 start, and every bind is served in its turn.
+
+All of it is run twice: over plain HTTP, and over TLS with certificates of the callers. Members of
+the second one begin with tls_. OpenSSL keeps some kilobytes for each connection, so that its
+limit of memory is another one.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import os
 import pathlib
 import re
 import shutil
+import ssl
 import sys
 import tempfile
 import time
@@ -25,8 +30,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "standins"))
 
-from cluster import api, processes  # noqa: E402
-from demo import building, probes  # noqa: E402
+from cluster import api, certificates, processes  # noqa: E402
+from demo import building  # noqa: E402
 from parked import callers, judge, node_side, sockets  # noqa: E402
 from tests import peers  # noqa: E402
 
@@ -41,8 +46,9 @@ RESOURCE = "nvidia.com/gpu"
 class World:
     """The processes of one run, in a folder of its own. A context manager."""
 
-    def __init__(self, asked):
+    def __init__(self, asked, has_tls=False):
         self.asked = asked
+        self.has_tls = has_tls
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hami-parked-"))
         self.group = processes.Group(self.folder)
         self.nodes = [f"node-{number}" for number in range(asked.nodes)]
@@ -50,6 +56,8 @@ class World:
         self.port = None
         self.hamid = None
         self.address = None
+        self.metrics = None
+        self.context = None  # of callers; None = plain HTTP
 
     def __enter__(self):
         return self
@@ -106,18 +114,45 @@ class World:
 
     # ---- hamid -------------------------------------------------------------------
 
+    def _tls_flags(self):
+        if not self.has_tls:
+            return []
+        made = certificates.make(self.folder / "certificates")
+        self.context = ssl.create_default_context(cafile=str(made / "ca.crt"))
+        self.context.load_cert_chain(made / "admin.crt", made / "admin.key")
+        return [f"--tls-cert-file={made / 'server.crt'}",
+                f"--tls-key-file={made / 'server.key'}", f"--client-ca-file={made / 'ca.crt'}"]
+
     def start_hamid(self):
         addresses = self.folder / "address"
         self.hamid = self.group.start("hamid", [
             building.program("daemon/hamid"), "scheduler", "--listen=127.0.0.1:0",
-            f"--address-file={addresses}", f"--kubeconfig={self.folder / 'kubeconfig-hamid'}",
+            "--metrics-listen=127.0.0.1:0", f"--address-file={addresses}",
+            f"--kubeconfig={self.folder / 'kubeconfig-hamid'}",
             f"--patience={PATIENCE}", f"--scheduler-name={SCHEDULER}",
-            f"--managed-resource={RESOURCE}", "--stall-limit=0", "--v=0"])
+            f"--managed-resource={RESOURCE}", "--stall-limit=0", "--v=0", *self._tls_flags()])
         wait = self.group.wait_until
         wait("hamid", self.hamid, addresses.exists, START_SECONDS)
-        self.address = addresses.read_text(encoding="ascii").split()[0]
-        wait("hamid", self.hamid, lambda: probes.extender_is_ready(self.address),
-             START_SECONDS)
+        self.address, self.metrics = addresses.read_text(encoding="ascii").split()
+        wait("hamid", self.hamid, self._is_ready, START_SECONDS)
+
+    def _get(self, path):
+        """Status and text, from the listener that asks nobody for a certificate."""
+        connection = (http.client.HTTPConnection(self.metrics, timeout=START_SECONDS)
+                      if self.context is None else http.client.HTTPSConnection(
+                          self.metrics, timeout=START_SECONDS, context=self.context))
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def _is_ready(self):
+        try:
+            return self._get("/readyz")[0] == 200
+        except OSError:
+            return False
 
     def request_text(self, node, name):
         body = json.dumps({"PodName": name, "PodNamespace": "default",
@@ -127,13 +162,7 @@ class World:
                 f"Accept-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
 
     def gauge(self, name):
-        connection = http.client.HTTPConnection(self.address, timeout=START_SECONDS)
-        try:
-            connection.request("GET", "/metrics")
-            text = connection.getresponse().read().decode()
-        finally:
-            connection.close()
-        return int(re.search(rf"^{name} (\d+)$", text, re.MULTILINE)[1])
+        return int(re.search(rf"^{name} (\d+)$", self._get("/metrics")[1], re.MULTILINE)[1])
 
 
 def error_of(status, body):
@@ -147,7 +176,7 @@ def hold_nodes(world):
     """One pod of each node is bound and keeps its lock until device plugins run."""
     holders = [(node, f"holder-{node}") for node in world.nodes]
     world.create_pods(holders)
-    first = callers.Callers(world.address)
+    first = callers.Callers(world.address, world.context)
     first.open(len(holders), START_SECONDS)
     first.send([world.request_text(*holder) for holder in holders])
     for _, _, status, body in first.answers(START_SECONDS):
@@ -185,7 +214,7 @@ def run(world):
     world.create_pods(pods)
     world.say(f"{len(pods)} pods created, {len(world.nodes)} nodes held; hamid has "
               f"{sockets.memory_mb(world.hamid.pid, 'VmRSS'):.1f} MB")
-    crowd = callers.Callers(world.address)
+    crowd = callers.Callers(world.address, world.context)
     plugins = node_side.NodeSide(world.client)
     try:
         parked, connected = park(world, pods, crowd)
@@ -224,6 +253,9 @@ def read_arguments(arguments):
                         help="nodes that they wait for (default 100)")
     parser.add_argument("--rss-limit", type=float, default=100, metavar="MB",
                         help="memory that hamid may have needed (default 100)")
+    parser.add_argument("--tls-rss-limit", type=float, default=500, metavar="MB",
+                        help="the same with TLS (default 500)")
+    parser.add_argument("--plain-only", action="store_true", help="leave the run with TLS out")
     parser.add_argument("--seconds", type=count(3600), default=600,
                         help="how long one phase may take (default 600)")
     parser.add_argument("--json", action="store_true", help="the last line is the sum as JSON")
@@ -232,9 +264,23 @@ def read_arguments(arguments):
 
 
 def is_good(asked, found):
-    return (found["parked"] == found["served"] == asked.parked
-            and found["order_violations"] == found["failed"] == 0
-            and found["rss_mb"] <= asked.rss_limit)
+    kinds = [("", asked.rss_limit)]
+    if not asked.plain_only:
+        kinds.append(("tls_", asked.tls_rss_limit))
+    return all(found[kind + "parked"] == found[kind + "served"] == asked.parked
+               and found[kind + "order_violations"] == found[kind + "failed"] == 0
+               and found[kind + "rss_mb"] <= limit for kind, limit in kinds)
+
+
+def run_both(asked):
+    found = {}
+    for kind in [""] if asked.plain_only else ["", "tls_"]:
+        with World(asked, has_tls=kind != "") as world:
+            world.say("with TLS:" if kind else "plain HTTP:")
+            found.update({kind + name: value for name, value in run(world).items()})
+            if asked.keep:
+                world.say(f"logs: {world.folder}")
+    return found
 
 
 def main(arguments=None):
@@ -244,17 +290,14 @@ def main(arguments=None):
     os.environ.pop("MALLOC_PERTURB_", None)
     try:
         sockets.raise_file_limit(asked.parked)
-        with World(asked) as world:
-            found = run(world)
-            if asked.keep:
-                world.say(f"logs: {world.folder}")
+        found = run_both(asked)
     except (processes.Failed, sockets.TooFew, callers.Stuck, api.Refused) as error:
         print(f"scripts/soak: {error}", file=sys.stderr)
         return 1
     if asked.json:
         print(json.dumps(found))
     else:
-        print("\n".join(f"{name:18}{value}" for name, value in found.items()))
+        print("\n".join(f"{name:22}{value}" for name, value in found.items()))
     return 0 if is_good(asked, found) else 1
 
 

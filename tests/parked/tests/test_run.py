@@ -31,15 +31,19 @@ class RunTest(unittest.TestCase):
     """Real processes."""
 
     def test_500_binds_are_parked_at_one_moment_and_served_in_order(self):
-        code, errors, found = soak("--parked=500", "--nodes=20", f"--rss-limit={RSS_LIMIT}")
+        code, errors, found = soak("--parked=500", "--nodes=20", f"--rss-limit={RSS_LIMIT}",
+                                   f"--tls-rss-limit={RSS_LIMIT}")
         self.assertEqual(code, 0, errors)
-        self.assertEqual([found[name] for name in
-                          ("parked", "established", "served", "order_violations", "failed")],
-                         [500, 500, 500, 0, 0])
-        self.assertGreater(found["rss_mb"], 1)
+        for kind in ("", "tls_"):
+            self.assertEqual([found[kind + name] for name in
+                              ("parked", "served", "order_violations", "failed")],
+                             [500, 500, 0, 0])
+            self.assertGreaterEqual(found[kind + "established"], 500)
+            self.assertGreater(found[kind + "rss_mb"], 1)
 
     def test_more_memory_than_is_allowed_fails_the_run(self):
-        code, errors, found = soak("--parked=20", "--nodes=4", "--rss-limit=1")
+        code, errors, found = soak("--parked=20", "--nodes=4", "--rss-limit=1",
+                                   "--plain-only")
         self.assertEqual((code, found["served"]), (1, 20), errors)
 
     def test_a_hard_limit_of_files_that_is_too_low_is_told(self):
@@ -81,10 +85,12 @@ class ArgumentsTest(unittest.TestCase):
 
     def test_each_figure_of_a_bad_run_fails_it(self):
         asked = run.read_arguments(["--parked=10"])
-        good = {"parked": 10, "served": 10, "order_violations": 0, "failed": 0, "rss_mb": 100}
+        one = {"parked": 10, "served": 10, "order_violations": 0, "failed": 0, "rss_mb": 100}
+        good = {**one, **{f"tls_{name}": value for name, value in one.items()}}
         self.assertTrue(run.is_good(asked, good))
         for name, value in (("parked", 9), ("served", 9), ("order_violations", 1),
-                            ("failed", 1), ("rss_mb", 100.1)):
+                            ("failed", 1), ("rss_mb", 100.1), ("tls_served", 9),
+                            ("tls_order_violations", 1), ("tls_rss_mb", 500.1)):
             self.assertFalse(run.is_good(asked, {**good, name: value}), name)
 
 

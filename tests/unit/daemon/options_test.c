@@ -153,7 +153,50 @@ START_TEST(test_hamis_own_command_line_is_understood)
     ck_assert_uint_eq(options.lock_expire_ms, 600000);
     ck_assert_uint_eq(options.verbosity, 4);
     ck_assert_uint_eq(options.scheduler_names.count, 1);
-    ck_assert_uint_eq(options.ignored.count, 10);
+    ck_assert_uint_eq(options.ignored.count, 8);
+    ck_assert_str_eq(options.tls_cert_file, "/tls/tls.crt");
+    ck_assert_str_eq(options.tls_key_file, "/tls/tls.key");
+}
+END_TEST
+
+#define TLS "--tls-cert-file=/c", "--tls-key-file=/k"
+
+START_TEST(test_beyond_the_loopback_callers_show_a_certificate_or_it_is_said)
+{
+    ck_assert_int_eq(READ(NULL, "--listen=0.0.0.0:8080", TLS), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--client-ca-file"));
+    ck_assert_int_eq(READ(NULL, "--listen=0.0.0.0:8080", TLS, "--client-ca-file=/a"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--listen=0.0.0.0:8080", TLS, "--allow-remote"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, TLS), HAMID_FLAGS_OK);
+}
+END_TEST
+
+START_TEST(test_metrics_beyond_the_loopback_want_tls_or_it_is_said)
+{
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--metrics-allow-plain"));
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", TLS), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", "--metrics-allow-plain"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", "--allow-remote"),
+                     HAMID_FLAGS_WRONG);
+}
+END_TEST
+
+START_TEST(test_files_of_tls_are_given_together)
+{
+    ck_assert_int_eq(READ(NULL, "--tls-cert-file=/c"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "tls-key-file"));
+    ck_assert_int_eq(READ(NULL, "--tls-key-file=/k"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--client-ca-file=/a"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, TLS, "--client-name=system:kube-scheduler"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, TLS, "--client-ca-file=/a", "--client-name=a",
+                          "--client-name=b"),
+                     HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.client_names.count, 2);
 }
 END_TEST
 
@@ -176,7 +219,7 @@ START_TEST(test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted)
     ck_assert_str_eq(options.metrics_listen, "127.0.0.1:9397");
     ck_assert_int_eq(READ(NULL, "--listen=127.0.0.1:0"), HAMID_FLAGS_OK);
     ck_assert_str_eq(options.metrics_listen, "127.0.0.1:0");
-    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000"), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", "--metrics-allow-plain"), HAMID_FLAGS_OK);
     ck_assert_str_eq(options.metrics_listen, ":9000");
     ck_assert_int_eq(READ(NULL, "--metrics-listen=none"), HAMID_FLAGS_OK);
     ck_assert_ptr_null(options.metrics_listen);
@@ -223,6 +266,9 @@ int main(void)
                    test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused);
     tcase_add_test(all, test_the_most_exact_choice_counts_before_hamis_own_rows);
     tcase_add_test(all, test_hamis_own_command_line_is_understood);
+    tcase_add_test(all, test_beyond_the_loopback_callers_show_a_certificate_or_it_is_said);
+    tcase_add_test(all, test_metrics_beyond_the_loopback_want_tls_or_it_is_said);
+    tcase_add_test(all, test_files_of_tls_are_given_together);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
     tcase_add_test(all, test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
