@@ -32,7 +32,7 @@ class RunTest(unittest.TestCase):
 
     def test_500_binds_are_parked_at_one_moment_and_served_in_order(self):
         code, errors, found = soak("--parked=500", "--nodes=20", f"--rss-limit={RSS_LIMIT}",
-                                   f"--tls-rss-limit={RSS_LIMIT}")
+                                   f"--tls-rss-limit={2 * RSS_LIMIT}")
         self.assertEqual(code, 0, errors)
         for kind in ("", "tls_"):
             self.assertEqual([found[kind + name] for name in
