@@ -158,7 +158,7 @@ def test_4_rights_of_a_user_that_is_named_are_asked_for():
     code, findings, _ = found(break_it, "--as", "somebody")
     equal(code, 4)
     equal(sorted(findings), ["scheduler-rights"])
-    equal(len(findings["scheduler-rights"]), 11)
+    equal(len(findings["scheduler-rights"]), 12)
 
 
 def test_4_a_missing_right_of_the_nodes_side_is_found():
@@ -175,6 +175,15 @@ def test_4_a_missing_right_of_the_nodes_side_is_found():
                              contains='"verb":"patch","group":"","version":"*","resource":"nodes"},'
                                       '"user":"system:serviceaccount:hami-system:hamid-node"')
     expect(break_it, "node-rights", "error", "hamid-node may not patch nodes")
+
+
+def test_4_an_account_that_the_policies_refuse_is_found():
+    def break_it(control_plane):
+        control_plane.answer("POST", world.REVIEW + "subjectaccessreviews",
+                             {"status": {"allowed": False}}, contains='"verb":"schedule"',
+                             status=201)
+    expect(break_it, "scheduler-rights", "error", "may not schedule locks.nodelock.hami.io",
+           "deploy/admission/writers.yaml")
 
 
 def test_4_rights_beyond_need_are_a_warning():

@@ -160,6 +160,8 @@ class World:
 
     def guard(self, policies, bindings):
         self.answer("GET", POLICIES + "ies", {"items": policies})
+        for one in policies:
+            self.answer("GET", f"{POLICIES}ies/{one['metadata']['name']}", one)
         self.answer("GET", POLICIES + "ybindings", {"items": bindings})
 
     def add_pod(self, pod, **changes):

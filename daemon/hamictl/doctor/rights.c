@@ -58,6 +58,12 @@ static const struct rule node_rules[] = {
     {"patch", "", "pods", NULL, SEVERITY_ERROR, SERVES},
 };
 
+/* With the policies of deploy/admission/ on. */
+static const struct rule policy_rules[] = {
+    {"schedule", "nodelock.hami.io", "locks", NULL, SEVERITY_ERROR,
+     "The admission policies refuse whatever hamid writes: every bind fails."},
+};
+
 /* More than it needs, and dangerous in the hands of whoever gets its token. */
 static const struct rule excess_rules[] = {
     {"get", "", "secrets", NULL, SEVERITY_WARNING, NULL},
@@ -151,7 +157,7 @@ static void check_rules(struct account *account, const struct rule *rules, size_
                              namespace_name != NULL ? " in namespace " : "",
                              namespace_name != NULL ? namespace_name : ""),
                 json_string(rules[i].why),
-                json_sprintf("Apply deploy/rbac/%s, or add '- apiGroups: "
+                json_sprintf("Apply deploy/%s, or add '- apiGroups: "
                              "[\"%s\"], resources: [%s%s%s], verbs: [%s]' to the "
                              "account's role.",
                              file, rules[i].group, rules[i].resource,
@@ -189,16 +195,32 @@ static void account_of(const json_t *pod, char *buffer, size_t size)
     }
 }
 
+static bool has_policies(struct doctor *doctor)
+{
+    static const char path[] = "/apis/admissionregistration.k8s.io/v1/"
+                               "validatingadmissionpolicies/hami-nodelock-nodes";
+    char error[SOURCE_ERROR_MAX];
+    int status = 0;
+    json_decref(source_get(doctor->client, path, NULL, &status, error));
+    return status == 200;
+}
+
 static void check_scheduler(struct doctor *doctor, struct account *account)
 {
     const char *store = doctor_hamid_flag(doctor, "lock-store");
     const char *where = doctor_hamid_flag(doctor, "lease-namespace");
     doctor_begin(doctor, "scheduler-rights", "hamid scheduler may do what it has to");
     doctor_note(doctor, "as %s", name_of(account));
-    check_rules(account, scheduler_rules, COUNT(scheduler_rules), NULL, "scheduler.yaml");
+    check_rules(account, scheduler_rules, COUNT(scheduler_rules), NULL,
+                "rbac/scheduler.yaml");
     if (store != NULL && strncmp(store, "lease", 5) == 0) {
         check_rules(account, lease_rules, COUNT(lease_rules),
-                    where != NULL ? where : "hami-nodelock", "scheduler-leases.yaml");
+                    where != NULL ? where : "hami-nodelock",
+                    "rbac/scheduler-leases.yaml");
+    }
+    if (has_policies(doctor)) {
+        check_rules(account, policy_rules, COUNT(policy_rules), NULL,
+                    "admission/writers.yaml");
     }
 }
 
@@ -236,6 +258,6 @@ void doctor_check_rights(struct doctor *doctor)
         set_account(&node, found);
         doctor_begin(doctor, "node-rights", "hamid node may do what it has to");
         doctor_note(doctor, "as %s", name_of(&node));
-        check_rules(&node, node_rules, COUNT(node_rules), NULL, "node.yaml");
+        check_rules(&node, node_rules, COUNT(node_rules), NULL, "rbac/node.yaml");
     }
 }
