@@ -23,6 +23,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
     after->need_call = after->need_grant = after->lost = after->wake = false;
     after->abort = after->free_call = NULL;
     after->log_count = 0;
+    after->change_count = 0;
 }
 
 void hami_internal_after_free_facts(struct hami_internal_after *after,
@@ -57,6 +58,57 @@ void hami_internal_after_log(struct hami_internal_after *after, enum hami_log_le
     after->log_count++;
 }
 
+/* Texts that are "" are not known. */
+static void keep_owner(char texts[3][HAMI_NODELOCK_NODE_MAX + 1],
+                       const struct hami_owner *owner, struct hami_owner *ret)
+{
+    const char *from[3] = {owner->namespace_name, owner->name, owner->uid};
+    const char **to[3] = {&ret->namespace_name, &ret->name, &ret->uid};
+
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "%s", from[i]);
+        *to[i] = texts[i][0] != '\0' ? texts[i] : NULL;
+    }
+}
+
+void hami_internal_after_change(struct hami_internal_after *after,
+                                struct hami_internal_slot *slot, enum hami_hand_over how,
+                                enum hami_internal_reason reason)
+{
+    const struct hami_lock_record *record = &slot->record;
+    static const struct hami_owner unknown = {"", "", ""};
+    struct hami_owner before = {slot->before.namespace_name, slot->before.name,
+                                slot->before.uid};
+    struct hami_owner to = {record->namespace_name, record->name, record->uid};
+    bool is_free = record->kind == HAMI_LOCK_FREE;
+    bool is_taken_over = how == HAMI_HAND_OVER_TAKEOVER;
+
+    if (!after->lock->config.changed ||
+        after->change_count == sizeof(after->changes) / sizeof(after->changes[0])) {
+        return;
+    }
+    struct hami_lock_change *change = &after->changes[after->change_count].change;
+    char(*texts)[3][HAMI_NODELOCK_NODE_MAX + 1] =
+        after->changes[after->change_count].texts;
+    char *node = after->changes[after->change_count].node;
+
+    *change = (struct hami_lock_change){
+        .size = sizeof(*change),
+        .node = node,
+        .key = slot->key->records[slot->permit].lock,
+        .how = is_free ? HAMI_HAND_OVER_NONE : how,
+        .reason = is_taken_over ? hami_internal_protocol_reason_text(reason) : "",
+        .proof = is_taken_over ? hami_internal_protocol_reason_word(reason) : "",
+        .held_ns = slot->before.told ? 0 : slot->before.held_ns,
+        .fence = is_free ? slot->before.fence : record->fence,
+    };
+    (void)snprintf(node, HAMI_NODELOCK_NODE_MAX + 1, "%s", after->node->name);
+    keep_owner(texts[0], slot->before.told ? &unknown : &before, &change->from);
+    slot->before.told = true;
+    keep_owner(texts[1], &to, &change->to);
+    after->change_count++;
+}
+
 void hami_internal_after_run(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
@@ -78,6 +130,10 @@ void hami_internal_after_run(struct hami_internal_after *after)
                          after->logs[i].line);
     }
     after->log_count = 0;
+    for (size_t i = 0; i < after->change_count; i++) {
+        lock->config.changed(lock->config.changed_data, &after->changes[i].change);
+    }
+    after->change_count = 0;
     if (after->abort && lock->transport->abort) {
         lock->transport->abort(lock->transport, after->abort);
     }

@@ -19,6 +19,14 @@ void hami_internal_after_log(struct hami_internal_after *after, enum hami_log_le
                              const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/*
+ * Notes that the slot's lock has changed hands, or is free now; a fifth one in one go is
+ * dropped. The slot's record is the new one; who stood before is told once.
+ */
+void hami_internal_after_change(struct hami_internal_after *after,
+                                struct hami_internal_slot *slot, enum hami_hand_over how,
+                                enum hami_internal_reason reason);
+
 /* Does it all. No lock is held. */
 void hami_internal_after_run(struct hami_internal_after *after);
 

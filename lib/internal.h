@@ -110,7 +110,8 @@ struct hami_internal_slot {
     /* whose lock stood here before this pair: "" = unknown */
     struct {
         char namespace_name[64], name[254], uid[HAMI_NODELOCK_UID_MAX + 1];
-        uint64_t held_ns;
+        uint64_t held_ns, fence;
+        bool told; /* its end was told as a change already */
     } before;
     struct hami_internal_owner_link owner_link; /* while the lock names somebody */
     struct hami_internal_pace pace; /* of the key, kept in the slot of its permit 0 */
@@ -292,6 +293,12 @@ struct hami_internal_after {
         char line[480];
     } logs[4];
     size_t log_count;
+    struct {
+        struct hami_lock_change change; /* its texts are below */
+        char node[HAMI_NODELOCK_NODE_MAX + 1];
+        char texts[2][3][HAMI_NODELOCK_NODE_MAX + 1]; /* from, to */
+    } changes[4];
+    size_t change_count;
 };
 
 struct hami_internal_table {

@@ -251,6 +251,8 @@ static void remember_hold(struct hami_internal_node *node,
            sizeof(slot->before.namespace_name));
     memcpy(slot->before.name, record->name, sizeof(slot->before.name));
     memcpy(slot->before.uid, record->uid, sizeof(slot->before.uid));
+    slot->before.fence = record->fence;
+    slot->before.told = false;
     hami_internal_pace_add(&(first ? first : slot)->pace, slot->before.held_ns, now);
 }
 
@@ -271,6 +273,7 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
 
     (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
     bool passed = !is_same_grant(&slot->record, &record);
+    bool was_held = passed && slot->record.kind != HAMI_LOCK_FREE;
     if (passed) {
         remember_hold(node, slot, now);
     }
@@ -287,6 +290,9 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
         strcmp(record.holder, node->lock->holder) != 0) {
         hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
                                           REASON_NONE);
+        hami_internal_after_change(after, slot, HAMI_HAND_OVER_FOREIGN, REASON_NONE);
+    } else if (was_held && record.kind == HAMI_LOCK_FREE) {
+        hami_internal_after_change(after, slot, HAMI_HAND_OVER_NONE, REASON_NONE);
     }
     if (slot->record.last_fence > slot->max_fence) {
         slot->max_fence = slot->record.last_fence;

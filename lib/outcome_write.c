@@ -104,6 +104,7 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
         set_slot(node, slot, grant->value, grant->lease, answer, after);
         slot->grant = grant;
         hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
+        hami_internal_after_change(after, slot, how, grant->takes_from);
     }
     grant->state_ns = hami_internal_now(node->lock);
     grant->retries = 0;

@@ -37,6 +37,25 @@ const char *hami_internal_protocol_reason_text(enum hami_internal_reason reason)
     return reason_texts[reason];
 }
 
+const char *hami_internal_protocol_reason_word(enum hami_internal_reason reason)
+{
+    static const char *const words[] = {
+        [REASON_GONE] = "gone",
+        [REASON_OTHER_UID] = "replaced",
+        [REASON_FINISHED] = "finished",
+        [REASON_BOUND_ELSEWHERE] = "bound_elsewhere",
+        [REASON_DELETED_UNBOUND] = "deleted",
+        [REASON_STARTED] = "started",
+        [REASON_DONE] = "done",
+        [REASON_REVOKED] = "revoked",
+        [REASON_AGE] = "age",
+    };
+    const char *word =
+        (size_t)reason < sizeof(words) / sizeof(words[0]) ? words[reason] : NULL;
+
+    return word ? word : "";
+}
+
 static bool is_text(const char *text)
 {
     return text && *text;

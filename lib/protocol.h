@@ -37,6 +37,9 @@ enum hami_internal_reason {
 /* The reason in words, for errors, logs and snapshots; never NULL. */
 const char *hami_internal_protocol_reason_text(enum hami_internal_reason reason);
 
+/* A proof in one word of a closed list, for counts; "" for other reasons. */
+const char *hami_internal_protocol_reason_word(enum hami_internal_reason reason);
+
 enum hami_internal_verdict {
     VERDICT_TAKE = 0, /* one guarded write may replace the pair */
     VERDICT_REVOKE,   /* revoke the owner's Bindings first, then judge again */

@@ -223,6 +223,8 @@ enum hami_log_level { HAMI_LOG_ERROR = 0, HAMI_LOG_WARNING, HAMI_LOG_INFO, HAMI_
  * (30 s). Nothing is refused so before a pace is measured. */
 #define HAMI_NODELOCK_REFUSE_EARLY 0x2u
 
+struct hami_lock_change;
+
 struct hami_nodelock_config {
     size_t size;                      /* sizeof(struct hami_nodelock_config) */
     struct hami_transport *transport; /* required; borrowed, see L1 */
@@ -263,6 +265,13 @@ struct hami_nodelock_config {
     uint32_t overtaken_max;           /* how often one waiter may be overtaken, by waiters that came
                                          later with a higher priority or to join their group; 1 to
                                          1000000; 0 = HAMI_NODELOCK_OVERTAKEN */
+    void (*changed)(void *data, const struct hami_lock_change *change);
+                                      /* NULL, or: a node's lock changed hands, or is free now. Of
+                                         nodes that are known; borrowed for the call. From any
+                                         thread, no lock held; two changes of one node that follow
+                                         closely may come from two threads in either order. Since
+                                         0.1 */
+    void *changed_data;
 };
 #define HAMI_NODELOCK_CONFIG_INIT HAMI_SIZED(struct hami_nodelock_config)
 
@@ -713,7 +722,8 @@ enum hami_hand_over {
     HAMI_HAND_OVER_DIRECT,   /* released to this waiter, in one write */
     HAMI_HAND_OVER_TAKEOVER, /* taken from its owner on proof or age */
     HAMI_HAND_OVER_OWN,      /* the owner's own lock, taken again */
-    HAMI_HAND_OVER_FOREIGN   /* another writer's doing, as a read or a watch told */
+    HAMI_HAND_OVER_FOREIGN,  /* another writer's doing, as a read or a watch told */
+    HAMI_HAND_OVER_NONE      /* only in struct hami_lock_change: it is free now */
 };
 
 /* One hand-over of a lock. Texts are borrowed for the visitor's call. */
@@ -726,6 +736,21 @@ struct hami_hand_over_view {
     struct hami_owner to;    /* its uid NULL where unknown */
     uint64_t held_ns;        /* how long `from` was seen to hold it; 0 = unknown */
     uint64_t fence;          /* of the new grant; 0 = none */
+};
+
+/* What hami_nodelock_config.changed is told. Members of owners are NULL where unknown. */
+struct hami_lock_change {
+    size_t size;             /* set by the library */
+    const char *node;
+    const char *key;
+    enum hami_hand_over how; /* NONE: nobody holds it now, and `to` is unknown */
+    const char *reason;      /* TAKEOVER: the proof, for people; else "" */
+    const char *proof;       /* TAKEOVER: the proof, one word of: gone, replaced, finished,
+                                bound_elsewhere, deleted, started, done, revoked, age; else "" */
+    struct hami_owner from;  /* whose lock stood there until now */
+    struct hami_owner to;
+    uint64_t held_ns;        /* how long `from` was seen to hold it; 0 = unknown */
+    uint64_t fence;          /* of the new grant, with NONE of the old one; 0 = none */
 };
 
 /* Hand-overs of a node that are remembered, at most. */

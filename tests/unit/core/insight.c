@@ -197,6 +197,93 @@ static void plain(void)
     scripted_start((struct scripted_options){.watch = true});
 }
 
+struct change {
+    enum hami_hand_over how;
+    char from[8], to[8], proof[16];
+    uint64_t held_ns, fence;
+};
+static struct change changes[16];
+static unsigned change_count;
+
+static void keep_change(void *data, const struct hami_lock_change *change)
+{
+    struct change *kept = &changes[change_count++ % 16];
+
+    ck_assert_ptr_eq(data, changes);
+    ck_assert_uint_eq(change->size, sizeof(*change));
+    ck_assert_str_eq(change->node, "n1");
+    ck_assert_str_eq(change->key, HAMI_NODELOCK_KEY);
+    ck_assert((change->how == HAMI_HAND_OVER_TAKEOVER) == (*change->reason != '\0'));
+    kept->how = change->how;
+    kept->held_ns = change->held_ns;
+    kept->fence = change->fence;
+    snprintf(kept->from, sizeof(kept->from), "%s",
+             change->from.name != NULL ? change->from.name : "");
+    snprintf(kept->to, sizeof(kept->to), "%s",
+             change->to.name != NULL ? change->to.name : "");
+    snprintf(kept->proof, sizeof(kept->proof), "%s", change->proof);
+}
+
+static void expect_change(unsigned index, enum hami_hand_over how, const char *from,
+                          const char *to, uint64_t held_ns)
+{
+    ck_assert_uint_gt(change_count, index);
+    ck_assert_int_eq(changes[index].how, how);
+    ck_assert_str_eq(changes[index].from, from);
+    ck_assert_str_eq(changes[index].to, to);
+    ck_assert_uint_eq(changes[index].held_ns, held_ns);
+}
+
+static void told_changes(void)
+{
+    struct scripted_options options = {.owners = true, .watch = true};
+
+    change_count = 0;
+    options.config.size = sizeof(options.config);
+    options.config.changed = keep_change;
+    options.config.changed_data = changes;
+    scripted_start(options);
+    scripted_pod("a", "uid-a");
+    scripted_pod("b", "uid-b");
+    scripted_pod("c", "uid-c");
+    scripted_pod("d", "uid-d");
+}
+
+/* Each hold is told once, when it ends: to the next one, or to nobody. */
+START_TEST(each_change_of_hands_is_told_as_it_comes)
+{
+    static struct scripted_wait a, b, c, d;
+    static struct scripted_done done;
+    uint64_t fence;
+
+    scripted_acquire(&a, "n1", "a", 60000);
+    scripted_acquire(&b, "n1", "b", 60000);
+    expect_change(0, HAMI_HAND_OVER_TAKE, "", "a", 0);
+    ck_assert_uint_eq(changes[0].fence, hami_lease_fence(a.lease));
+    scripted_advance(300);
+    scripted_release(&done, a.lease, 5000);
+    expect_change(1, HAMI_HAND_OVER_DIRECT, "a", "b", 300 * MS);
+    fence = hami_lease_fence(b.lease);
+    ck_assert_uint_eq(changes[1].fence, fence);
+    scripted_advance(200);
+    scripted_release(&done, b.lease, 5000);
+    scripted_advance(1000);
+    expect_change(2, HAMI_HAND_OVER_NONE, "b", "", 200 * MS);
+    ck_assert_uint_eq(changes[2].fence, fence);
+    scripted_acquire(&c, "n1", "c", 60000);
+    expect_change(3, HAMI_HAND_OVER_TAKE, "", "c", 0);
+    ck_assert_int_eq(hami_lease_handoff(c.lease), 0);
+    scripted_pod_gone("c");
+    scripted_acquire(&d, "n1", "d", 60000);
+    scripted_advance(30000);
+    ck_assert(d.ended);
+    expect_change(4, HAMI_HAND_OVER_TAKEOVER, "c", "d", changes[4].held_ns);
+    ck_assert_str_eq(changes[4].proof, "gone");
+    ck_assert_uint_eq(change_count, 5);
+    scripted_release(&done, d.lease, 5000);
+}
+END_TEST
+
 START_TEST(a_snapshot_tells_the_last_hand_overs)
 {
     static struct scripted_wait b, c;
@@ -295,6 +382,7 @@ int main(void)
 {
     Suite *suite = suite_create("insight");
     TCase *pure = tcase_create("pure"), *simple = tcase_create("snapshot");
+    TCase *told = tcase_create("told");
 
     tcase_add_test(pure,
                    a_pace_is_measured_after_a_few_holds_and_forgotten_when_it_is_old);
@@ -306,6 +394,9 @@ int main(void)
     tcase_add_test(simple, a_snapshot_tells_pace_expected_times_and_groups);
     tcase_add_test(simple, a_snapshot_of_many_waiters_is_whole);
     suite_add_tcase(suite, pure);
+    tcase_add_checked_fixture(told, told_changes, scripted_stop);
+    tcase_add_test(told, each_change_of_hands_is_told_as_it_comes);
     suite_add_tcase(suite, simple);
+    suite_add_tcase(suite, told);
     return scripted_run(suite);
 }

@@ -150,7 +150,8 @@ class Config(Structure):
                 ("wakeup_data", c_void_p), ("owner_lost", OWNER_LOST),
                 ("owner_lost_data", c_void_p), ("log", LOG), ("log_data", c_void_p),
                 ("clock", Clock), ("allocator", Allocator), ("random_seed", c_uint64),
-                ("waiters_per_namespace_max", c_uint32), ("overtaken_max", c_uint32)]
+                ("waiters_per_namespace_max", c_uint32), ("overtaken_max", c_uint32),
+                ("changed", c_void_p), ("changed_data", c_void_p)]
 
 
 class KubernetesConfig(Structure):

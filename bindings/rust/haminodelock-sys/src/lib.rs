@@ -139,6 +139,8 @@ structs! {
         random_seed: u64,
         waiters_per_namespace_max: u32,
         overtaken_max: u32,
+        changed: Option<unsafe extern "C" fn(Data, *const c_void)>,
+        changed_data: Data,
     }
     hami_lease_view {
         size: usize,

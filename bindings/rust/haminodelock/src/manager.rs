@@ -295,6 +295,8 @@ impl Builder {
             random_seed: 0,
             waiters_per_namespace_max: 0,
             overtaken_max: 0,
+            changed: None,
+            changed_data: ptr::null_mut(),
         };
         let (mut raw, mut error) = (ptr::null_mut(), detail());
         let code = unsafe { sys::hami_nodelock_new(&config, &mut raw, &mut error) };
