@@ -26,6 +26,8 @@ static const struct role roles[] = {
      "the agent that tells a device plugin whose Allocate this is, and frees the lock",
      hamid_node_main},
 #endif
+    {"probe", "asks whether a hamid on this computer is ready, for a container's probes",
+     hamid_probe_main},
 };
 
 static void show_help(FILE *out)

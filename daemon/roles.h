@@ -9,5 +9,6 @@
 
 int hamid_scheduler_main(int argc, char **argv);
 int hamid_node_main(int argc, char **argv);
+int hamid_probe_main(int argc, char **argv);
 
 #endif

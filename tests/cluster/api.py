@@ -9,6 +9,7 @@ import threading
 
 JSON_PATCH = "application/json-patch+json"
 YAML = "application/yaml"
+APPLY = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 TIMEOUT = 30
 

@@ -225,6 +225,10 @@ class ControlPlane:
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler"))},
             "leaderElection": {"leaderElect": False}, **words}, indent=2))
+        self.run_scheduler(name, path, file, port, environment)
+
+    def run_scheduler(self, name, path, file, port, environment=None):
+        """Starts that kube-scheduler with that configuration file and waits for its health."""
         self.scheduler = self.group.start(name, [
             path, f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
             f"--cert-dir={self.folder / 'scheduler'}", "--v=2",
