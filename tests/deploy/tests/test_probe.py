@@ -14,6 +14,8 @@ HAMID = os.environ.get("HAMID", "")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self):  # noqa: N802
         code = 200 if self.path == "/readyz" else 503
         self.send_response(code)
