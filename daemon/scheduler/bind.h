@@ -32,6 +32,7 @@ struct binder_config {
     struct history *history; /* NULL = none */
     uint64_t patience_ms;
     uint64_t lock_expire_ms; /* for texts */
+    bool lanes; /* pods are read for priority and group, if for nothing else */
     const char *const
         *scheduler_names; /* borrowed; only such pods are served; NULL = any */
     size_t scheduler_name_count;

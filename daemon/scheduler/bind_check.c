@@ -43,6 +43,9 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
         bind->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
                                         config->scheduler_name_count) &&
                               bind->pod.needs.is_managed;
+        bind->pod.priority = pod->priority;
+        (void)snprintf(bind->pod.group, sizeof(bind->pod.group), "%s",
+                       pod->group != NULL ? pod->group : "");
         (void)snprintf(bind->pod.node, sizeof(bind->pod.node), "%s", node);
     }
     hamid_mailbox_post(config->mailbox, &bind->letter);
@@ -143,7 +146,8 @@ void bind_start(struct bind *bind)
 {
     struct binder *binder = bind->binder;
     bool wants_check =
-        binder->config.scheduler_name_count > 0 || lock_table_wants_pod(bind->locks) ||
+        binder->config.lanes || binder->config.scheduler_name_count > 0 ||
+        lock_table_wants_pod(bind->locks) ||
         bind_table_is_recent(&binder->table, bind->request.uid, hami_kubernetes_now());
     if (!wants_check) {
         bind_queue(bind);

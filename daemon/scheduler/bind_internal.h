@@ -43,6 +43,8 @@ struct bind_pod {
     bool is_ours;            /* has the uid that was asked for */
     bool is_served;          /* of a listed scheduler, and asks for a managed resource */
     struct lock_needs needs; /* by the bind's lock table */
+    int32_t priority;
+    char group[HAMI_NODELOCK_GROUP_MAX + 1]; /* "" = none */
     char node[HAMI_NODELOCK_NODE_MAX + 1];
     char text[256];
 };

@@ -74,10 +74,10 @@ void bind_text_acquire(struct binder *binder, const struct bind_request *request
     case HAMI_E_LIMIT:
         hamid_duration_format(binder->config.lock_expire_ms, expire, sizeof(expire));
         (void)snprintf(buffer, size,
-                       "node lock contention: node %s has been locked within %s%s%s%s%s",
+                       "node lock contention: node %s has been locked within %s%s%s%s; "
+                       "the place in the queue is kept",
                        request->node, expire, holder_text(binder, request->node),
-                       separator, text,
-                       code == HAMI_E_TIMEDOUT ? "; the place in the queue is kept" : "");
+                       separator, text);
         break;
     case HAMI_E_CLOSED:
         (void)snprintf(buffer, size, "hamid is shutting down; ask again");

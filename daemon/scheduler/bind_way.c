@@ -180,6 +180,10 @@ void bind_queue(struct bind *bind)
         request.keys = bind->pod.needs.keys;
         request.key_count = bind->pod.needs.key_count;
     }
+    struct hami_error error = HAMI_ERROR_INIT;
+    request.priority = bind->pod.priority;
+    request.group = bind->pod.group[0] != '\0' ? bind->pod.group : NULL;
+    request.reterr = &error;
     request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;
     bind->queued_ns = hami_kubernetes_now();
@@ -187,7 +191,7 @@ void bind_queue(struct bind *bind)
                                            &bind->wait);
     if (code != 0) {
         binder->config.metrics->acquires[acquire_outcome_of(code)]++;
-        bind_text_acquire(binder, &bind->request, code, "", bind->text,
+        bind_text_acquire(binder, &bind->request, code, error.text, bind->text,
                           sizeof(bind->text));
         bind_finish(bind, bind_outcome_of(code), bind->text);
     }

@@ -184,6 +184,12 @@ static int start_lock(struct service *service)
     const struct scheduler_options *options = &service->options;
     config.transport = service->transport;
     config.flags = options->expire_bound_owners ? HAMI_NODELOCK_EXPIRE_BOUND_OWNERS : 0;
+    if (strcmp(options->admission, "patience") == 0) {
+        config.flags |= HAMI_NODELOCK_REFUSE_EARLY;
+    }
+    config.waiters_per_node_max = (uint32_t)options->waiters_per_node;
+    config.waiters_per_namespace_max = (uint32_t)options->waiters_per_namespace;
+    config.overtaken_max = (uint32_t)options->overtaken_max;
     config.hold_limit_ms = options->hold_limit_ms;
     config.expire_ms = options->lock_expire_ms;
     config.stall_limit_ms = options->stall_limit_ms;
@@ -206,6 +212,7 @@ static int start_lock(struct service *service)
         .scheduler_names = options->scheduler_names.values,
         .scheduler_name_count = options->scheduler_names.count,
         .locks = options->locks,
+        .lanes = options->lanes,
     };
     service->binder = binder_new(&binder);
     return service->binder != NULL ? 0 : service_fail("Could not start", "out of memory");

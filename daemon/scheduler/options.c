@@ -210,6 +210,38 @@ static void add_limits(struct hamid_config *table, struct scheduler_options *o)
     hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void add_queue(struct hamid_config *table, struct scheduler_options *o)
+{
+    const struct hamid_flag rows[] = {
+        {"admission", NULL, HAMID_FLAG_TEXT, &o->admission, "patience|wait",
+         "What happens to a bind whose turn can't come within --patience, by the "
+         "measured "
+         "pace of its node: answered at once, with its position and the expected time, "
+         "or "
+         "left to wait all the same. Its place is kept for the next try either way. "
+         "Default patience.",
+         0, 0, NULL, "patience|wait"},
+        {"waiters-per-node", NULL, HAMID_FLAG_NUMBER, &o->waiters_per_node, "N",
+         "Binds that may wait for one node. Default 20000.", 1, 1000000, NULL},
+        {"waiters-per-namespace", NULL, HAMID_FLAG_NUMBER, &o->waiters_per_namespace, "N",
+         "Binds of one namespace that may wait for one node, so that no namespace shuts "
+         "out the others. 0 sets no bound of its own. Default 10000.",
+         0, 1000000, NULL},
+        {"overtaken-max", NULL, HAMID_FLAG_NUMBER, &o->overtaken_max, "N",
+         "How often one bind may be overtaken by pods that came later and have a higher "
+         "priority, or join their pod group. Default 4.",
+         1, 1000000, NULL},
+        {"lanes", NULL, HAMID_FLAG_BOOLEAN, &o->lanes, NULL,
+         "Read each pod before it queues, for its priority and pod group: one read a "
+         "bind. "
+         "With --scheduler-name or --managed-resource pods are read anyway, and both "
+         "count "
+         "without this.",
+         0, 0, NULL},
+    };
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 static void add_store(struct hamid_config *table, struct scheduler_options *o)
 {
     const struct hamid_flag rows[] = {
@@ -260,6 +292,10 @@ static void set_defaults(struct scheduler_options *options)
     options->lock_expire_ms = EXPIRE_DEFAULT_MS;
     options->stall_limit_ms = 5000;
     options->event_after_ms = 30000;
+    options->admission = "patience";
+    options->waiters_per_node = 20000;
+    options->waiters_per_namespace = 10000;
+    options->overtaken_max = HAMI_NODELOCK_OVERTAKEN;
     options->verbosity = 2;
     options->log_format = "text";
     options->lock_store = "annotation";
@@ -284,6 +320,7 @@ static void fill_table(struct scheduler_options *o)
     add_tls(&o->config, o);
     add_filter(&o->config, o);
     add_limits(&o->config, o);
+    add_queue(&o->config, o);
     add_store(&o->config, o);
     add_rest(&o->config, o);
     for (size_t i = 0; i < IGNORED_COUNT; i++) {

@@ -362,7 +362,10 @@ struct hami_kubernetes_pod {
     struct hami_owner_facts facts;      /* source HAMI_FACTS_READ */
     const char *scheduler_name;         /* spec.schedulerName */
     int32_t priority;                   /* spec.priority; 0 if absent */
-    const char *group;                  /* PodGroup it belongs to; NULL = none */
+    const char *group;                  /* the group that it is scheduled with, as coscheduling's labels,
+                                           Volcano's annotation, spec.schedulingGroup or
+                                           spec.workloadRef say; up to HAMI_NODELOCK_GROUP_MAX
+                                           characters; NULL = none, or no proper name */
     const char *const *resources;       /* resource names that its containers (init containers too) ask
                                            for with a count above 0 */
     size_t resource_count;

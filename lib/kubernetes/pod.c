@@ -14,7 +14,16 @@
 
 #include "object.h"
 
-#define GROUP_LABEL "scheduling.x-k8s.io/pod-group"
+/* Where a pod says which group it belongs to: coscheduling's label and its two older
+ * forms, Volcano's annotation. */
+static const struct {
+    const char *member, *key;
+} group_marks[] = {
+    {"labels", "scheduling.x-k8s.io/pod-group"},
+    {"labels", "pod-group.scheduling.sigs.k8s.io"},
+    {"labels", "pod-group.scheduling.sigs.k8s.io/name"},
+    {"annotations", "scheduling.k8s.io/group-name"},
+};
 
 bool hami_internal_pod_text_has_device(const char *text)
 {
@@ -147,19 +156,66 @@ static size_t add_containers(const json_t *containers, const char **resources,
     return count;
 }
 
-static const char *group_of(const json_t *pod)
+/* ---- groups ---- */
+
+static bool is_group(const char *text)
 {
-    const json_t *labels = json_object_get(json_object_get(pod, "metadata"), "labels");
-    const char *group = filled(json_string_value(json_object_get(labels, GROUP_LABEL)));
+    for (const char *c = text; *c != '\0'; c++) {
+        bool is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
+        if (!is_letter && (*c < '0' || *c > '9') && strchr("._:/-", *c) == NULL) {
+            return false;
+        }
+    }
+    return strlen(text) <= HAMI_NODELOCK_GROUP_MAX;
+}
+
+/* Of Kubernetes 1.35: workload, group in it, and where that is replicated which one. */
+static const char *workload_of(const json_t *reference, char *buffer, size_t size)
+{
+    static const char *const members[] = {"name", "podGroup", "podGroupReplicaKey"};
+    size_t length = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *text =
+            filled(json_string_value(json_object_get(reference, members[i])));
+        if (text == NULL && i < 2) {
+            return NULL;
+        }
+        size_t bytes = text != NULL ? strlen(text) : 0;
+        if (length + bytes + 2 > size) {
+            return NULL;
+        }
+        if (text != NULL) {
+            buffer[length] = '/';
+            memcpy(buffer + length + (i > 0), text, bytes);
+            length += bytes + (i > 0);
+        }
+    }
+    buffer[length] = '\0';
+    return buffer;
+}
+
+/* Gang schedulers each have their own way; the first that says something counts. */
+static const char *group_of(const json_t *pod, char *buffer, size_t size)
+{
+    const json_t *metadata = json_object_get(pod, "metadata");
+    const json_t *spec = json_object_get(pod, "spec");
+    const char *group = NULL;
+    for (size_t i = 0; i < sizeof(group_marks) / sizeof(group_marks[0]) && group == NULL;
+         i++) {
+        const json_t *marks = json_object_get(metadata, group_marks[i].member);
+        group = filled(json_string_value(json_object_get(marks, group_marks[i].key)));
+    }
     if (group == NULL) {
-        const json_t *spec = json_object_get(pod, "spec");
         group = filled(json_string_value(
             json_object_get(json_object_get(spec, "schedulingGroup"), "podGroupName")));
     }
-    return group;
+    if (group == NULL) {
+        group = workload_of(json_object_get(spec, "workloadRef"), buffer, size);
+    }
+    return group != NULL && is_group(group) ? group : NULL;
 }
 
-void hami_internal_pod_describe(const json_t *pod, const char **resources,
+void hami_internal_pod_describe(const json_t *pod, struct hami_internal_pod_texts *texts,
                                 struct hami_kubernetes_pod *ret)
 {
     const json_t *spec = json_object_get(pod, "spec");
@@ -171,10 +227,10 @@ void hami_internal_pod_describe(const json_t *pod, const char **resources,
     ret->priority = priority > INT32_MAX   ? INT32_MAX
                     : priority < INT32_MIN ? INT32_MIN
                                            : (int32_t)priority;
-    ret->group = group_of(pod);
-    ret->resources = resources;
+    ret->group = group_of(pod, texts->group, sizeof(texts->group));
+    ret->resources = texts->resources;
     ret->resource_count =
-        add_containers(json_object_get(spec, "containers"), resources, 0);
+        add_containers(json_object_get(spec, "containers"), texts->resources, 0);
     ret->resource_count = add_containers(json_object_get(spec, "initContainers"),
-                                         resources, ret->resource_count);
+                                         texts->resources, ret->resource_count);
 }

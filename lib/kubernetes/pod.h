@@ -39,11 +39,17 @@ uint64_t hami_internal_pod_number(const char *text);
 /* True if a resource quantity ("1", 2, "500m", "0") is above zero. */
 bool hami_internal_pod_is_above_zero(const json_t *quantity);
 
+/* Room for what a description points to, beside the pod's own texts. */
+struct hami_internal_pod_texts {
+    const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    char group[HAMI_NODELOCK_GROUP_MAX + 1];
+};
+
 /*
  * All that hami_kubernetes_pod has room for.
- * @resources  HAMI_INTERNAL_POD_RESOURCES_MAX places; ret points to it
+ * @texts  ret points to it
  */
-void hami_internal_pod_describe(const json_t *pod, const char **resources,
+void hami_internal_pod_describe(const json_t *pod, struct hami_internal_pod_texts *texts,
                                 struct hami_kubernetes_pod *ret);
 
 /* ---- reading ---- */

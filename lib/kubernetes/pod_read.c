@@ -95,11 +95,11 @@ struct describing {
 static void describe(void *data, const struct hami_internal_pod_answer *answer)
 {
     struct describing describing = *(struct describing *)data;
-    const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    struct hami_internal_pod_texts texts;
     struct hami_kubernetes_pod pod = {.size = sizeof(pod)};
     free(data);
     if (answer->pod != NULL) {
-        hami_internal_pod_describe(answer->pod, resources, &pod);
+        hami_internal_pod_describe(answer->pod, &texts, &pod);
     } else {
         hami_internal_pod_facts_absent(&pod.facts);
     }

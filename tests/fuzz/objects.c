@@ -34,23 +34,24 @@ static void check_facts(const struct hami_owner_facts *facts)
 
 static void check_pod(const json_t *pod)
 {
-    static const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    static struct hami_internal_pod_texts texts;
     struct hami_kubernetes_pod told;
     struct hami_owner_facts facts;
 
     hami_internal_pod_facts(pod, HAMI_FACTS_WATCH, &facts);
     check_facts(&facts);
     FUZZ_CHECK(facts.source == HAMI_FACTS_WATCH);
-    hami_internal_pod_describe(pod, resources, &told);
+    hami_internal_pod_describe(pod, &texts, &told);
     FUZZ_CHECK(told.facts.source == HAMI_FACTS_READ);
     FUZZ_CHECK(fuzz_is_same(told.facts.uid, facts.uid));
     FUZZ_CHECK(told.facts.fence == facts.fence && told.facts.done == facts.done);
-    FUZZ_CHECK(told.resources == resources);
+    FUZZ_CHECK(told.resources == texts.resources);
     FUZZ_CHECK(told.resource_count <= HAMI_INTERNAL_POD_RESOURCES_MAX);
     FUZZ_CHECK(is_empty_or_filled(told.group));
+    FUZZ_CHECK(told.group == NULL || strlen(told.group) <= HAMI_NODELOCK_GROUP_MAX);
     for (size_t i = 0; i < told.resource_count; i++) {
         for (size_t j = 0; j < i; j++) {
-            FUZZ_CHECK(strcmp(resources[i], resources[j]) != 0);
+            FUZZ_CHECK(strcmp(texts.resources[i], texts.resources[j]) != 0);
         }
     }
 }

@@ -165,9 +165,73 @@ START_TEST(quantities_are_above_zero_or_not)
 }
 END_TEST
 
+static const struct {
+    const char *pod, *group; /* NULL = none */
+} groups[] = {
+    {"{\"metadata\":{\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"a\"}}}", "a"},
+    {"{\"metadata\":{\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"b\"}}}", "b"},
+    {"{\"metadata\":{\"labels\":{\"pod-group.scheduling.sigs.k8s.io/name\":\"c\"}}}",
+     "c"},
+    {"{\"metadata\":{\"annotations\":{\"scheduling.k8s.io/group-name\":\"d\"}}}", "d"},
+    {"{\"spec\":{\"schedulingGroup\":{\"podGroupName\":\"e\"}}}", "e"},
+    {"{\"spec\":{\"workloadRef\":{\"name\":\"f\",\"podGroup\":\"g\"}}}", "f/g"},
+    {"{\"spec\":{\"workloadRef\":{\"name\":\"f\",\"podGroup\":\"g\","
+     "\"podGroupReplicaKey\":\"0\"}}}",
+     "f/g/0"},
+    {"{\"spec\":{\"workloadRef\":{\"name\":\"f\"}}}", NULL},
+    {"{\"spec\":{\"workloadRef\":{\"podGroup\":\"g\"}}}", NULL},
+    {"{\"spec\":{\"workloadRef\":[1]}}", NULL},
+    /* What its author may write freely and is no name at all counts for nothing. */
+    {"{\"metadata\":{\"annotations\":{\"scheduling.k8s.io/group-name\":\"d e\"}}}", NULL},
+    {"{\"metadata\":{\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"\"},"
+     "\"annotations\":{\"scheduling.k8s.io/group-name\":\"d\"}}}",
+     "d"},
+    {"{\"metadata\":{\"labels\":{\"scheduling.x-k8s.io/pod-group\":7}}}", NULL},
+};
+
+START_TEST(a_group_is_found_in_each_form_in_which_pods_name_one)
+{
+    struct hami_internal_pod_texts texts;
+    struct hami_kubernetes_pod described;
+    json_t *pod = parse(groups[_i].pod);
+
+    hami_internal_pod_describe(pod, &texts, &described);
+    if (groups[_i].group != NULL) {
+        ck_assert_ptr_nonnull(described.group);
+        ck_assert_str_eq(described.group, groups[_i].group);
+    } else {
+        ck_assert_ptr_null(described.group);
+    }
+    json_decref(pod);
+}
+END_TEST
+
+START_TEST(a_group_that_is_too_long_counts_for_nothing)
+{
+    struct hami_internal_pod_texts texts;
+    struct hami_kubernetes_pod described;
+    char name[HAMI_NODELOCK_GROUP_MAX + 2];
+
+    memset(name, 'x', sizeof(name) - 1);
+    for (size_t length = sizeof(name) - 1; length > sizeof(name) - 3; length--) {
+        name[length] = '\0';
+        json_t *pod = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
+                                "scheduling.k8s.io/group-name", name);
+        hami_internal_pod_describe(pod, &texts, &described);
+        ck_assert((described.group != NULL) == (length <= HAMI_NODELOCK_GROUP_MAX));
+        json_decref(pod);
+        pod = json_pack("{s:{s:{s:s, s:s}}}", "spec", "workloadRef", "name", name,
+                        "podGroup", "g");
+        hami_internal_pod_describe(pod, &texts, &described);
+        ck_assert_ptr_null(described.group);
+        json_decref(pod);
+    }
+}
+END_TEST
+
 START_TEST(a_description_has_scheduler_priority_group_and_resources)
 {
-    const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    struct hami_internal_pod_texts texts;
     struct hami_kubernetes_pod described;
     json_t *pod =
         parse("{\"metadata\":{\"uid\":\"u\",\"labels\":{"
@@ -179,7 +243,7 @@ START_TEST(a_description_has_scheduler_priority_group_and_resources)
               "{\"resources\":[]}],"
               "\"initContainers\":[{\"resources\":{\"limits\":{\"huawei.com/npu\":2}}}],"
               "\"ephemeralContainers\":[{\"resources\":{\"limits\":{\"x/y\":\"1\"}}}]}}");
-    hami_internal_pod_describe(pod, resources, &described);
+    hami_internal_pod_describe(pod, &texts, &described);
     ck_assert_str_eq(described.scheduler_name, "hami-scheduler");
     ck_assert_int_eq(described.priority, INT32_MAX);
     ck_assert_str_eq(described.group, "gang");
@@ -190,7 +254,7 @@ START_TEST(a_description_has_scheduler_priority_group_and_resources)
     json_decref(pod);
     pod = parse("{\"metadata\":{\"uid\":\"u\"},\"spec\":{\"priority\":-5,"
                 "\"schedulingGroup\":{\"podGroupName\":\"native\"}}}");
-    hami_internal_pod_describe(pod, resources, &described);
+    hami_internal_pod_describe(pod, &texts, &described);
     ck_assert_int_eq(described.priority, -5);
     ck_assert_str_eq(described.group, "native");
     ck_assert_ptr_null(described.scheduler_name);
@@ -201,7 +265,7 @@ END_TEST
 
 START_TEST(more_resources_than_are_told_do_no_harm)
 {
-    const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    struct hami_internal_pod_texts texts;
     struct hami_kubernetes_pod described;
     json_t *limits = json_object();
     char name[32];
@@ -211,7 +275,7 @@ START_TEST(more_resources_than_are_told_do_no_harm)
     }
     json_t *pod = json_pack("{s:{s:s}, s:{s:[{s:{s:o}}]}}", "metadata", "uid", "u",
                             "spec", "containers", "resources", "limits", limits);
-    hami_internal_pod_describe(pod, resources, &described);
+    hami_internal_pod_describe(pod, &texts, &described);
     ck_assert_uint_eq(described.resource_count, HAMI_INTERNAL_POD_RESOURCES_MAX);
     json_decref(pod);
 }
@@ -302,6 +366,9 @@ int main(void)
     tcase_add_test(cases, devices_are_left_until_only_separators_are);
     tcase_add_test(cases, only_a_plain_number_is_a_fence);
     tcase_add_test(cases, quantities_are_above_zero_or_not);
+    tcase_add_loop_test(cases, a_group_is_found_in_each_form_in_which_pods_name_one, 0,
+                        sizeof(groups) / sizeof(groups[0]));
+    tcase_add_test(cases, a_group_that_is_too_long_counts_for_nothing);
     tcase_add_test(cases, a_description_has_scheduler_priority_group_and_resources);
     tcase_add_test(cases, more_resources_than_are_told_do_no_harm);
     tcase_add_test(cases, a_refused_binding_is_judged_by_the_pod);
