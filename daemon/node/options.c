@@ -52,6 +52,14 @@ static void add_own(struct hamid_config *table, struct node_options *o)
          "The kubeconfig's context.", 0, 0, NULL},
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->insecure, NULL,
          "Do not verify the API server's certificate. For trials only.", 0, 0, NULL},
+        {"allow-exec-credentials", NULL, HAMID_FLAG_BOOLEAN, &o->allow_exec, NULL,
+         "Run the credential plugin (exec) that the kubeconfig names: whoever writes "
+         "that "
+         "file then chooses a program that runs as this one does.",
+         0, 0, NULL},
+        {"exec-timeout", NULL, HAMID_FLAG_DURATION, &o->exec_timeout_ms, "TIME",
+         "How long that plugin may take; then it is killed. Default 30s.", 100, 600000,
+         NULL},
         {"allocate-timeout", NULL, HAMID_FLAG_DURATION, &o->allocate_timeout_ms, "TIME",
          "How long one request of a device plugin may take. The kubelet starts no other "
          "pod "
@@ -188,6 +196,7 @@ static void set_defaults(struct node_options *options)
     options->vendor_timeout_ms = 10000;
     options->allocate_timeout_ms = 2000;
     options->allocation_lifetime_ms = 60000;
+    options->exec_timeout_ms = 30000;
     options->verbosity = 2;
     options->log_format = "text";
 }

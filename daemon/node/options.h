@@ -20,6 +20,8 @@ struct node_options {
     const char *context;
     const char *key;
     bool insecure;
+    bool allow_exec;
+    uint64_t exec_timeout_ms;
     bool require_fence;
     const char *pod_resources; /* "" = the kubelet's books are not read */
     bool is_pod_resources_given;

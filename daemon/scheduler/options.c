@@ -127,6 +127,14 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
          NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
          NULL},
+        {"allow-exec-credentials", NULL, HAMID_FLAG_BOOLEAN, &o->allow_exec, NULL,
+         "Run the credential plugin (exec) that the kubeconfig names: whoever writes "
+         "that "
+         "file then chooses a program that runs as this one does.",
+         0, 0, NULL},
+        {"exec-timeout", NULL, HAMID_FLAG_DURATION, &o->exec_timeout_ms, "TIME",
+         "How long that plugin may take; then it is killed. Default 30s.", 100, 600000,
+         NULL},
     };
     hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
 }
@@ -296,6 +304,7 @@ static void set_defaults(struct scheduler_options *options)
     options->waiters_per_node = 20000;
     options->waiters_per_namespace = 10000;
     options->overtaken_max = HAMI_NODELOCK_OVERTAKEN;
+    options->exec_timeout_ms = 30000;
     options->verbosity = 2;
     options->log_format = "text";
     options->lock_store = "annotation";

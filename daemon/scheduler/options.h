@@ -25,6 +25,8 @@ struct scheduler_options {
     const char *kubeconfig; /* NULL = what the environment says */
     const char *context;
     bool kubernetes_insecure;
+    bool allow_exec;
+    uint64_t exec_timeout_ms;
     const char *filter_url; /* NULL = none */
     bool filter_insecure;
     const char *filter_ca_file;

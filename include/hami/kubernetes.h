@@ -27,6 +27,12 @@ typedef struct hami_kubernetes hami_kubernetes;
 
 /* Verify no server certificate. Said in the log at each start. */
 #define HAMI_KUBERNETES_INSECURE 0x1u
+/* Run a kubeconfig's credential plugin (`exec`, client.authentication.k8s.io/v1 or v1beta1):
+ * whoever writes that file then chooses a program that runs as this process does. Once at _new,
+ * again before what it gave expires, and once for a 401; in a process group of its own, without a
+ * shell, with nothing to read, and killed with its group at exec_timeout_ms. It gets the variables
+ * of this process as they are at _new, and may ask nobody: interactiveMode Always is refused. */
+#define HAMI_KUBERNETES_ALLOW_EXEC 0x2u
 
 /* A request that the API server refused with 403. All texts are borrowed for the callback, one line,
  * and never NULL. Since 0.1 */
@@ -49,7 +55,7 @@ struct hami_kubernetes_denial {
  */
 struct hami_kubernetes_config {
     size_t size;                     /* sizeof(struct hami_kubernetes_config) */
-    uint32_t flags;                  /* HAMI_KUBERNETES_INSECURE */
+    uint32_t flags;                  /* HAMI_KUBERNETES_INSECURE, HAMI_KUBERNETES_ALLOW_EXEC */
     const char *server;              /* https://host:port; http:// on loopback only */
     const char *ca_file;             /* with server: PEM file; NULL = the system's */
     const char *token;               /* with server: bearer token */
@@ -71,6 +77,7 @@ struct hami_kubernetes_config {
     /* Told of each 403, before the request's own callback; NULL = nobody. On the client's thread (K2) */
     void (*denied)(void *data, const struct hami_kubernetes_denial *denial);
     void *denied_data;
+    uint64_t exec_timeout_ms;        /* of one run of a credential plugin; at most 600000; 0 = 30000 */
 };
 #define HAMI_KUBERNETES_CONFIG_INIT HAMI_SIZED(struct hami_kubernetes_config)
 
@@ -94,9 +101,10 @@ HAMI_PUBLIC int hami_kubernetes_config_from_environment(struct hami_kubernetes_c
  *           INVAL - a field, or a kubeconfig's content, is wrong; the text names file and line or field
  *           ABI
  *           NOTSUP - the login needs something that is not supported (an exec plugin, an auth provider)
- *           ACCESS - a file can't be read; the text names it
+ *           ACCESS - a file can't be read, the text names it; or the credential plugin gave nothing
  *           NOMEM
- * Blocks    for reading files
+ * Blocks    for reading files; with HAMI_KUBERNETES_ALLOW_EXEC until the plugin has answered, at most
+ *           exec_timeout_ms and 2 s
  * Threads   MT-Safe
  * Callback  no
  * Since     0.1

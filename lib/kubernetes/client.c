@@ -20,6 +20,7 @@
 
 #define IN_FLIGHT_DEFAULT 64u
 #define IN_FLIGHT_LIMIT 1000u
+#define EXEC_TIMEOUT_MS_LIMIT 600000u
 #define REQUEST_TIMEOUT_MS_DEFAULT 5000u
 #define ANSWER_BYTES_DEFAULT (64u * 1024 * 1024)
 #define IDLE_CONNECTIONS_EXTRA 16
@@ -139,9 +140,13 @@ static int set_numbers(hami_kubernetes *client,
                             ? config->user_agent
                             : "libhaminodelock/" HAMI_VERSION_STRING;
 
-    if (config->flags & ~HAMI_KUBERNETES_INSECURE) {
+    if (config->flags & ~(HAMI_KUBERNETES_INSECURE | HAMI_KUBERNETES_ALLOW_EXEC)) {
         return hami_internal_support_fail(reterr, HAMI_E_INVAL,
                                           "flags has an unknown bit");
+    }
+    if (config->exec_timeout_ms > EXEC_TIMEOUT_MS_LIMIT) {
+        return hami_internal_support_fail(
+            reterr, HAMI_E_INVAL, "exec_timeout_ms is above %u", EXEC_TIMEOUT_MS_LIMIT);
     }
     if (config->in_flight_max > IN_FLIGHT_LIMIT) {
         return hami_internal_support_fail(reterr, HAMI_E_INVAL,
@@ -177,6 +182,9 @@ static int set_login(hami_kubernetes *client, const struct hami_kubernetes_confi
 
     if (code == 0) {
         code = hami_internal_http_credentials_open(client, reterr);
+    }
+    if (code == 0) {
+        code = hami_internal_http_exec_open(client, config->exec_timeout_ms, reterr);
     }
     if (code != 0) {
         return code;
@@ -222,6 +230,7 @@ static void free_memory(hami_kubernetes *client)
 /* Undoes everything but the thread. */
 static void destroy(hami_kubernetes *client)
 {
+    hami_internal_http_exec_close(client);
     (void)curl_multi_cleanup(client->multi);
     free_memory(client);
     curl_global_cleanup();
@@ -261,6 +270,7 @@ int hami_kubernetes_new(const struct hami_kubernetes_config *config,
     TAILQ_INIT(&client->inbox);
     TAILQ_INIT(&client->waiting);
     client->is_woken = true;
+    client->exec.cancel_fd = -1;
     code = set_numbers(client, &copy, reterr);
     if (code == 0) {
         code = set_login(client, &copy, reterr);

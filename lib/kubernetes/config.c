@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exec.h"
 #include "support.h"
 
 #define SERVICE_ACCOUNT_DIRECTORY "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -263,6 +264,7 @@ int hami_internal_login_find(const struct hami_kubernetes_config *config,
     int code;
 
     memset(ret, 0, sizeof(*ret));
+    ret->allows_exec = (config->flags & HAMI_KUBERNETES_ALLOW_EXEC) != 0;
     code = choose(config, ret, reterr);
     if (code == 0) {
         ret->is_insecure =
@@ -292,5 +294,6 @@ void hami_internal_login_done(struct hami_internal_login *login)
     hami_internal_support_free_secret(login->proxy_url);
     free(login->tls_server_name);
     free(login->namespace_name);
+    (void)hami_internal_exec_free(login->exec);
     memset(login, 0, sizeof(*login));
 }

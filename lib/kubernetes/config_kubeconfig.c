@@ -4,9 +4,9 @@
  * From a kubeconfig's entries to a login. Relative paths are relative to the file that
  * has them. No state, no lock.
  *
- * What would change who we are and is not supported (exec, auth-provider, user and
- * password, impersonation) is an error: leaving it out would log in as somebody else, or
- * not at all.
+ * What would change who we are and is not supported (auth-provider, user and password,
+ * impersonation, exec where it is not allowed) is an error: leaving it out would log in
+ * as somebody else, or not at all.
  */
 #include "kubeconfig.h"
 
@@ -22,10 +22,9 @@ typedef const struct hami_internal_yaml_node yaml_node;
 
 /* ---- values --------------------------------------------------------------------- */
 
-/* Copies a text member; stays NULL if it is absent or empty. */
-static int copy_member(const struct hami_internal_kubeconfig *config,
-                       const struct hami_internal_kubeconfig_entry *from, const char *key,
-                       char **ret)
+int hami_internal_kubeconfig_copy(const struct hami_internal_kubeconfig *config,
+                                  const struct hami_internal_kubeconfig_entry *from,
+                                  const char *key, char **ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -43,28 +42,34 @@ static int copy_member(const struct hami_internal_kubeconfig *config,
     return *ret != NULL ? 0 : hami_internal_kubeconfig_fail_memory(config);
 }
 
+char *hami_internal_kubeconfig_absolute(const char *file, const char *path)
+{
+    const char *slash = strrchr(file, '/');
+    char *absolute = NULL;
+
+    if (path[0] == '/' || slash == NULL) {
+        return strdup(path);
+    }
+    if (asprintf(&absolute, "%.*s/%s", (int)(slash - file), file, path) < 0) {
+        return NULL;
+    }
+    return absolute;
+}
+
 /* The same for a path: relative to the file. */
 static int copy_path(const struct hami_internal_kubeconfig *config,
                      const struct hami_internal_kubeconfig_entry *from, const char *key,
                      char **ret)
 {
-    const char *slash = strrchr(from->path, '/');
     char *path = NULL;
-    int code = copy_member(config, from, key, &path);
+    int code = hami_internal_kubeconfig_copy(config, from, key, &path);
 
     if (code != 0 || path == NULL) {
         return code;
     }
-    if (path[0] == '/' || slash == NULL) {
-        *ret = path;
-        return 0;
-    }
-    if (asprintf(ret, "%.*s/%s", (int)(slash - from->path), from->path, path) < 0) {
-        *ret = NULL;
-        code = hami_internal_kubeconfig_fail_memory(config);
-    }
+    *ret = hami_internal_kubeconfig_absolute(from->path, path);
     free(path);
-    return code;
+    return *ret != NULL ? 0 : hami_internal_kubeconfig_fail_memory(config);
 }
 
 /* The same for base64: PEM text comes out. */
@@ -109,9 +114,9 @@ static int copy_pem(const struct hami_internal_kubeconfig *config,
     return copy_path(config, from, file_key, ret_file);
 }
 
-static int read_bool(const struct hami_internal_kubeconfig *config,
-                     const struct hami_internal_kubeconfig_entry *from, const char *key,
-                     bool *ret)
+int hami_internal_kubeconfig_bool(const struct hami_internal_kubeconfig *config,
+                                  const struct hami_internal_kubeconfig_entry *from,
+                                  const char *key, bool *ret)
 {
     yaml_node *node = hami_internal_yaml_member(from->node, key);
 
@@ -139,7 +144,7 @@ static int use_proxy(const struct hami_internal_kubeconfig *config,
     static const char *const schemes[] = {"http://", "https://", "socks5h://",
                                           "socks5://"};
     char *url = NULL;
-    int code = copy_member(config, cluster, "proxy-url", &url);
+    int code = hami_internal_kubeconfig_copy(config, cluster, "proxy-url", &url);
 
     if (code != 0 || url == NULL) {
         return code;
@@ -170,7 +175,8 @@ static int use_server_name(const struct hami_internal_kubeconfig *config,
                            const struct hami_internal_kubeconfig_entry *cluster,
                            struct hami_internal_login *login)
 {
-    int code = copy_member(config, cluster, "tls-server-name", &login->tls_server_name);
+    int code = hami_internal_kubeconfig_copy(config, cluster, "tls-server-name",
+                                             &login->tls_server_name);
     const char *name = login->tls_server_name;
 
     if (code == 0 && name != NULL &&
@@ -206,8 +212,8 @@ static int use_cluster(const struct hami_internal_kubeconfig *config,
                         "certificate-authority-data", &login->ca_file, &login->ca_data);
     }
     if (code == 0) {
-        code =
-            read_bool(config, cluster, "insecure-skip-tls-verify", &login->is_insecure);
+        code = hami_internal_kubeconfig_bool(config, cluster, "insecure-skip-tls-verify",
+                                             &login->is_insecure);
     }
     if (code == 0) {
         code = use_server_name(config, cluster, login);
@@ -223,9 +229,6 @@ static int refuse_unsupported(const struct hami_internal_kubeconfig *config,
         const char *key;
         const char *advice;
     } refused[] = {
-        {"exec", "a credential plugin (exec) is not supported; use a token, a tokenFile "
-                 "or a client "
-                 "certificate"},
         {"auth-provider",
          "an auth-provider is not supported; use a token, a tokenFile or a client "
          "certificate"},
@@ -253,6 +256,7 @@ static int refuse_unsupported(const struct hami_internal_kubeconfig *config,
 }
 
 static int use_user(const struct hami_internal_kubeconfig *config,
+                    const struct hami_internal_kubeconfig_entry *cluster,
                     const struct hami_internal_kubeconfig_entry *user,
                     struct hami_internal_login *login)
 {
@@ -267,15 +271,19 @@ static int use_user(const struct hami_internal_kubeconfig *config,
                         &login->key_data);
     }
     if (code == 0) {
-        code = copy_member(config, user, "token", &login->token);
+        code = hami_internal_kubeconfig_copy(config, user, "token", &login->token);
     }
-    return code != 0 ? code : copy_path(config, user, "tokenFile", &login->token_file);
+    if (code == 0) {
+        code = copy_path(config, user, "tokenFile", &login->token_file);
+    }
+    return code != 0 ? code : hami_internal_kubeconfig_exec(config, cluster, user, login);
 }
 
 static int use_context(const struct hami_internal_kubeconfig *config, const char *name,
                        struct hami_internal_login *login)
 {
     struct hami_internal_kubeconfig_entry context = {0};
+    struct hami_internal_kubeconfig_entry cluster_entry = {0};
     struct hami_internal_kubeconfig_entry entry = {0};
     char *cluster = NULL;
     char *user = NULL;
@@ -283,13 +291,14 @@ static int use_context(const struct hami_internal_kubeconfig *config, const char
 
     code = hami_internal_kubeconfig_find(config, "contexts", "context", name, &context);
     if (code == 0) {
-        code = copy_member(config, &context, "cluster", &cluster);
+        code = hami_internal_kubeconfig_copy(config, &context, "cluster", &cluster);
     }
     if (code == 0) {
-        code = copy_member(config, &context, "user", &user);
+        code = hami_internal_kubeconfig_copy(config, &context, "user", &user);
     }
     if (code == 0) {
-        code = copy_member(config, &context, "namespace", &login->namespace_name);
+        code = hami_internal_kubeconfig_copy(config, &context, "namespace",
+                                             &login->namespace_name);
     }
     if (code == 0 && cluster == NULL) {
         code = hami_internal_support_fail(config->reterr, HAMI_E_INVAL,
@@ -297,16 +306,16 @@ static int use_context(const struct hami_internal_kubeconfig *config, const char
                                           name);
     }
     if (code == 0) {
-        code =
-            hami_internal_kubeconfig_find(config, "clusters", "cluster", cluster, &entry);
+        code = hami_internal_kubeconfig_find(config, "clusters", "cluster", cluster,
+                                             &cluster_entry);
     }
     if (code == 0) {
-        code = use_cluster(config, &entry, login);
+        code = use_cluster(config, &cluster_entry, login);
     }
     if (code == 0 && user != NULL) {
         code = hami_internal_kubeconfig_find(config, "users", "user", user, &entry);
         if (code == 0) {
-            code = use_user(config, &entry, login);
+            code = use_user(config, &cluster_entry, &entry, login);
         }
     }
     if (code == 0) {

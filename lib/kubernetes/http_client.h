@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 
 #include "http.h"
+#include "exec.h"
 #include "login.h"
 #include "support.h"
 
@@ -56,11 +57,34 @@ struct hami_internal_http_heap {
     size_t capacity;
 };
 
-/* A bearer token in the form that goes out. Counted, because transfers in flight keep the
- * old one. */
+/* A bearer token in the form that goes out, and a client certificate where that may
+ * change while the client lives. Counted, because transfers in flight keep the old ones.
+ */
 struct hami_internal_http_credentials {
     unsigned references;
-    char *header; /* "Authorization: Bearer ..."; secret */
+    char *header;      /* "Authorization: Bearer ..."; secret; NULL = no token */
+    char *certificate; /* PEM, with its key; NULL = none */
+    char *key;         /* secret */
+};
+
+/* The credential plugin of a client. Its runs are on a thread of their own, one at a
+ * time; the client's thread looks at what they bring. */
+struct hami_internal_http_exec {
+    bool is_used;        /* (C) */
+    uint64_t timeout_ms; /* (C) of one run */
+    int cancel_fd;       /* (C) can be read once the run is to end; -1 = none */
+    bool is_running;     /* there is a thread to be joined */
+    bool is_holding;     /* the server refused what we have: requests wait */
+    pthread_t thread;
+    uint64_t due_ns;     /* of the next run; HAMI_DEADLINE_NEVER = none */
+    uint64_t ended_ns;   /* of the last one */
+    uint64_t pause_ms;   /* after the last failure; 0 = it did not fail */
+    uint64_t refused_ms; /* pause between runs for a 401; 0 = the last were taken */
+    /* of the run that is under way */
+    bool is_over; /* (M) the rest may be read */
+    int code;
+    struct hami_internal_exec_credential credential;
+    struct hami_error error;
 };
 
 /* One exchange in libcurl: a handle that is used again and again, and what came in by it.
@@ -163,8 +187,8 @@ struct hami_kubernetes {
     uint64_t request_timeout_ms;  /* (C) */
     uint64_t answer_bytes_max;    /* (C) */
     long buffer_bytes;            /* (C) libcurl's, for each transfer */
-    void (*log)(void *data, enum hami_log_level level, const char *line); /* (C) */
-    void *log_data;                                                       /* (C) */
+    void (*log)(void *data, enum hami_log_level level, const char *line);    /* (C) */
+    void *log_data;                                                          /* (C) */
     void (*denied)(void *data, const struct hami_kubernetes_denial *denial); /* (C) */
     void *denied_data;                                                       /* (C) */
     unsigned char *fork_page; /* (C) wiped in a forked child */
@@ -193,7 +217,9 @@ struct hami_kubernetes {
     struct {
         uint64_t device, inode, size, seconds, nanoseconds;
     } token_stamp;
-    bool is_token_bad; /* said in the log */
+    bool is_token_bad;         /* said in the log */
+    bool has_live_certificate; /* a client certificate comes from the credentials */
+    struct hami_internal_http_exec exec;
     struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
     unsigned next_goaway;
     bool is_nudging;
@@ -354,6 +380,31 @@ struct hami_internal_http_credentials *
 hami_internal_http_credentials_get(hami_kubernetes *client);
 void hami_internal_http_credentials_free(
     struct hami_internal_http_credentials *credentials);
+
+/* Takes a token, a certificate with its key, or both into use; NULL = none. The same as
+ * before changes nothing. Returns 0, NOMEM. */
+int hami_internal_http_credentials_use(hami_kubernetes *client, const char *token,
+                                       const char *certificate, const char *key);
+
+/* ---- http_exec.c ---------------------------------------------------------------- */
+
+/* The first run, at _new: blocks. Returns 0 (also without a plugin), ACCESS, NOMEM. */
+int hami_internal_http_exec_open(hami_kubernetes *client, uint64_t timeout_ms,
+                                 struct hami_error *reterr);
+/* Ends a run that is under way, and frees; once the thread is gone, or was never there.
+ */
+void hami_internal_http_exec_close(hami_kubernetes *client);
+/* Takes what a run has brought; starts one that is due. */
+void hami_internal_http_exec_look(hami_kubernetes *client);
+/* Milliseconds until the next one is due; UINT64_MAX = none. */
+uint64_t hami_internal_http_exec_wait_ms(const hami_kubernetes *client);
+/*
+ * The server answered 401 to these credentials.
+ * Returns   true if the request is to be sent again: there are newer ones, or a run has
+ *           been started that holds up all requests until it is over
+ */
+bool hami_internal_http_exec_refused(
+    hami_kubernetes *client, const struct hami_internal_http_credentials *credentials);
 
 /* ---- request.c ------------------------------------------------------------------ */
 

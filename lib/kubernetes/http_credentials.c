@@ -15,23 +15,54 @@
 
 #define LOOK_INTERVAL_NS UINT64_C(1000000000)
 
-static struct hami_internal_http_credentials *make_credentials(const char *token)
+static bool copy_text(char **target, const char *text)
 {
-    static const char prefix[] = "Authorization: Bearer ";
+    *target = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *target != NULL;
+}
+
+static bool copy_header(char **target, const char *token)
+{
+    if (token == NULL) {
+        *target = NULL;
+        return true;
+    }
+    if (asprintf(target, "Authorization: Bearer %s", token) < 0) {
+        *target = NULL;
+        return false;
+    }
+    return true;
+}
+
+static struct hami_internal_http_credentials *
+make_credentials(const char *token, const char *certificate, const char *key)
+{
     struct hami_internal_http_credentials *credentials = calloc(1, sizeof(*credentials));
-    size_t size = sizeof(prefix) + strlen(token);
 
     if (credentials == NULL) {
         return NULL;
     }
     credentials->references = 1;
-    credentials->header = malloc(size);
-    if (credentials->header == NULL) {
-        free(credentials);
+    if (!copy_header(&credentials->header, token) ||
+        !copy_text(&credentials->certificate, certificate) ||
+        !copy_text(&credentials->key, key)) {
+        hami_internal_http_credentials_free(credentials);
         return NULL;
     }
-    (void)snprintf(credentials->header, size, "%s%s", prefix, token);
     return credentials;
+}
+
+static bool are_same_texts(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+static bool are_same(const struct hami_internal_http_credentials *one,
+                     const struct hami_internal_http_credentials *other)
+{
+    return one != NULL && are_same_texts(one->header, other->header) &&
+           are_same_texts(one->certificate, other->certificate) &&
+           are_same_texts(one->key, other->key);
 }
 
 struct hami_internal_http_credentials *
@@ -48,26 +79,38 @@ void hami_internal_http_credentials_free(
 {
     if (credentials != NULL && --credentials->references == 0) {
         hami_internal_support_free_secret(credentials->header);
+        free(credentials->certificate);
+        hami_internal_support_free_secret(credentials->key);
         free(credentials);
     }
 }
 
-/* Takes a token into use; the same one as before changes nothing. */
-static int use_token(hami_kubernetes *client, const char *token)
+int hami_internal_http_credentials_use(hami_kubernetes *client, const char *token,
+                                       const char *certificate, const char *key)
 {
-    struct hami_internal_http_credentials *fresh = make_credentials(token);
+    struct hami_internal_http_credentials *fresh =
+        make_credentials(token, certificate, key);
 
     if (fresh == NULL) {
         return HAMI_E_NOMEM;
     }
-    if (client->credentials != NULL &&
-        strcmp(client->credentials->header, fresh->header) == 0) {
+    if (are_same(client->credentials, fresh)) {
         hami_internal_http_credentials_free(fresh);
         return 0;
     }
     hami_internal_http_credentials_free(client->credentials);
     client->credentials = fresh;
     return 0;
+}
+
+/* A token of its own; a certificate that came with the last one stays. */
+static int use_token(hami_kubernetes *client, const char *token)
+{
+    const struct hami_internal_http_credentials *now = client->credentials;
+
+    return hami_internal_http_credentials_use(client, token,
+                                              now != NULL ? now->certificate : NULL,
+                                              now != NULL ? now->key : NULL);
 }
 
 static int read_token(hami_kubernetes *client, struct hami_error *reterr)

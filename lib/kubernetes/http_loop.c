@@ -176,9 +176,11 @@ static int poll_ms(const hami_kubernetes *client)
     const struct hami_internal_http_job *job =
         hami_internal_http_heap_first(&client->heap);
     uint64_t longest = hami_internal_http_nudge_wait_ms(client);
+    uint64_t plugin_ms = hami_internal_http_exec_wait_ms(client);
     uint64_t now = hami_kubernetes_now();
     uint64_t ms;
 
+    longest = longest < plugin_ms ? longest : plugin_ms;
     longest = longest < POLL_MS_MAX ? longest : POLL_MS_MAX;
     if (job == NULL) {
         return (int)longest;
@@ -213,6 +215,7 @@ static bool turn(hami_kubernetes *client)
 {
     bool is_quiet;
 
+    hami_internal_http_exec_look(client);
     take_inbox(client);
     end_cancelled(client);
     do_due(client);
@@ -230,6 +233,7 @@ static void close_all(hami_kubernetes *client)
     struct hami_internal_http_transfer *transfer;
     struct hami_internal_http_job *job;
 
+    hami_internal_http_exec_close(client);
     take_inbox(client);
     end_cancelled(client);
     while ((job = hami_internal_http_heap_first(&client->heap)) != NULL) {

@@ -248,17 +248,17 @@ static void send_again(hami_kubernetes *client,
     pthread_mutex_unlock(&client->mutex);
 }
 
-/* 401: where the token's file holds another one by now, the request deserves one more
- * try. */
+/* 401: where the token's file holds another one by now, or a plugin can be asked, the
+ * request deserves one more try. */
 static bool retry_unauthorized(hami_kubernetes *client,
                                struct hami_internal_http_request *request)
 {
-    if (request->transfer->status != 401 || request->was_unauthorized ||
-        client->login.token_file == NULL) {
+    if (request->transfer->status != 401 || request->was_unauthorized) {
         return false;
     }
     hami_internal_http_credentials_look(client, true);
-    if (client->credentials == request->transfer->credentials) {
+    if (client->credentials == request->transfer->credentials &&
+        !hami_internal_http_exec_refused(client, request->transfer->credentials)) {
         return false;
     }
     request->was_unauthorized = true;
@@ -330,6 +330,9 @@ void hami_internal_http_request_done(hami_kubernetes *client,
     hami_internal_http_transfer_stop(request->transfer);
     if (result == CURLE_OK && request->transfer->status >= 100) {
         count_answer(client, request->transfer);
+        if (request->transfer->status < 300) {
+            client->exec.refused_ms = 0;
+        }
         if (retry_unauthorized(client, request) || retry_later(client, request)) {
             return;
         }
@@ -426,7 +429,7 @@ static void send_request(hami_kubernetes *client,
 
 bool hami_internal_http_request_may_go(const hami_kubernetes *client)
 {
-    return client->in_flight_count < client->in_flight_max &&
+    return client->in_flight_count < client->in_flight_max && !client->exec.is_holding &&
            !hami_internal_http_delivery_is_scouting(client);
 }
 

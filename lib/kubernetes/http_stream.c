@@ -107,6 +107,7 @@ void hami_internal_http_stream_done(hami_kubernetes *client,
     if (result == CURLE_OK && transfer->status >= 100) {
         if (transfer->status == 401) {
             hami_internal_http_credentials_look(client, true);
+            (void)hami_internal_http_exec_refused(client, transfer->credentials);
         }
         if (transfer->status == 200 && stream->line.length > 0) {
             give_line(stream);

@@ -285,6 +285,37 @@ static CURLcode set_method(CURL *easy, const struct hami_internal_http_exchange 
                : curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, names[exchange->method]);
 }
 
+/* A certificate that changes while the client lives is set each time. libcurl tells
+ * connections apart by it: a new one is used by new connections alone. */
+static CURLcode set_blob(CURL *easy, CURLoption option, const char *text)
+{
+    struct curl_blob blob = {.flags = CURL_BLOB_COPY};
+
+    if (text == NULL) {
+        return curl_easy_setopt(easy, option, NULL);
+    }
+    blob.data = (char *)(uintptr_t)text;
+    blob.len = strlen(text);
+    return curl_easy_setopt(easy, option, &blob);
+}
+
+static CURLcode set_certificate(struct hami_internal_http_transfer *transfer)
+{
+    const struct hami_internal_http_credentials *credentials = transfer->credentials;
+    CURLcode result;
+
+    if (!transfer->client->has_live_certificate) {
+        return CURLE_OK;
+    }
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_SSLCERT, NULL);
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_SSLKEY, NULL);
+    result = set_blob(transfer->easy, CURLOPT_SSLCERT_BLOB,
+                      credentials != NULL ? credentials->certificate : NULL);
+    return result != CURLE_OK ? result
+                              : set_blob(transfer->easy, CURLOPT_SSLKEY_BLOB,
+                                         credentials != NULL ? credentials->key : NULL);
+}
+
 static CURLcode prepare(struct hami_internal_http_transfer *transfer,
                         const struct hami_internal_http_exchange *exchange)
 {
@@ -299,7 +330,10 @@ static CURLcode prepare(struct hami_internal_http_transfer *transfer,
     chain_header(transfer, &count, "Expect:");
     chain_header(transfer, &count,
                  transfer->credentials != NULL ? transfer->credentials->header : NULL);
-    result = set_method(easy, exchange);
+    result = set_certificate(transfer);
+    if (result == CURLE_OK) {
+        result = set_method(easy, exchange);
+    }
     if (result == CURLE_OK) {
         result = curl_easy_setopt(easy, CURLOPT_URL, exchange->url);
     }

@@ -41,6 +41,26 @@ int hami_internal_kubeconfig_find(const struct hami_internal_kubeconfig *config,
 const char *
 hami_internal_kubeconfig_current(const struct hami_internal_kubeconfig *config);
 
+/* Copies a text member; stays NULL if it is absent or empty. Returns 0, INVAL, NOMEM. */
+int hami_internal_kubeconfig_copy(const struct hami_internal_kubeconfig *config,
+                                  const struct hami_internal_kubeconfig_entry *from,
+                                  const char *key, char **ret);
+/* true or false; false if it is absent. Returns 0, INVAL. */
+int hami_internal_kubeconfig_bool(const struct hami_internal_kubeconfig *config,
+                                  const struct hami_internal_kubeconfig_entry *from,
+                                  const char *key, bool *ret);
+/* A path as from a file of that path: relative to its folder. New, NULL without memory.
+ */
+char *hami_internal_kubeconfig_absolute(const char *file, const char *path);
+
+/* config_exec.c: a user's credential plugin. The login has its cluster already. Returns
+ * 0, INVAL, NOTSUP, NOMEM. */
+struct hami_internal_login;
+int hami_internal_kubeconfig_exec(const struct hami_internal_kubeconfig *config,
+                                  const struct hami_internal_kubeconfig_entry *cluster,
+                                  const struct hami_internal_kubeconfig_entry *user,
+                                  struct hami_internal_login *login);
+
 /* Fills config->reterr with file and line. Returns code. */
 int hami_internal_kubeconfig_fail(const struct hami_internal_kubeconfig *config,
                                   const char *path,

@@ -32,6 +32,8 @@ struct hami_internal_login {
     char *proxy_url; /* may hold a secret */
     char *tls_server_name;
     char *namespace_name;
+    bool allows_exec;                /* said by whoever made the client, not by a file */
+    struct hami_internal_exec *exec; /* NULL = none */
     char source[300]; /* for the log: "kubeconfig /home/u/.kube/config, context x" */
 };
 

@@ -266,7 +266,7 @@ static const struct {
 } refused[] = {
     /* the user: what we can't do, and what to do instead */
     {CLUSTERS CONTEXTS CURRENT USER("    exec: {command: aws}\n"), HAMI_E_NOTSUP,
-     "config:12: user u: a credential plugin (exec) is not supported; use a token"},
+     "config:12: user u: a credential plugin (exec) is run only where that is allowed"},
     {CLUSTERS CONTEXTS CURRENT USER("    auth-provider: {name: gcp}\n"), HAMI_E_NOTSUP,
      "auth-provider is not supported"},
     {CLUSTERS CONTEXTS CURRENT USER("    username: me\n    password: p\n"), HAMI_E_NOTSUP,

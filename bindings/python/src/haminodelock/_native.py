@@ -162,7 +162,8 @@ class KubernetesConfig(Structure):
                    "service_account_directory", "user_agent")),
                 ("in_flight_max", c_uint32), ("request_timeout_ms", c_uint64),
                 ("answer_bytes_max", c_uint64), ("log", LOG), ("log_data", c_void_p),
-                ("denied", c_void_p), ("denied_data", c_void_p)]
+                ("denied", c_void_p), ("denied_data", c_void_p),
+                ("exec_timeout_ms", c_uint64)]
 
 
 class KubernetesRequest(Structure):

@@ -276,6 +276,7 @@ structs! {
         log_data: Data,
         denied: Option<unsafe extern "C" fn(Data, *const hami_kubernetes_denial)>,
         denied_data: Data,
+        exec_timeout_ms: u64,
     }
     hami_kubernetes_denial {
         size: usize,
@@ -331,6 +332,7 @@ pub const HAMI_NODELOCK_EXPIRE_BOUND_OWNERS: u32 = 1;
 pub const HAMI_TRANSPORT_ONE_PERMIT: u32 = 1;
 pub const HAMI_MEMORY_OWNERS: u32 = 1;
 pub const HAMI_KUBERNETES_INSECURE: u32 = 1;
+pub const HAMI_KUBERNETES_ALLOW_EXEC: u32 = 2;
 pub const HAMI_KUBERNETES_NO_WATCH: u32 = 1;
 pub const HAMI_KUBERNETES_LEASE_MIRROR: u32 = 2;
 

@@ -173,6 +173,7 @@ fn empty_config() -> sys::hami_kubernetes_config {
         log_data: ptr::null_mut(),
         denied: None,
         denied_data: ptr::null_mut(),
+        exec_timeout_ms: 0,
     }
 }
 
