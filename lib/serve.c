@@ -160,9 +160,12 @@ static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
     }
 }
 
-/* When a lock counts as stalled: not while holds last that long there anyway. */
+/* When a lock counts as stalled for this waiter: not while holds last that long there
+ * anyway, and not by what was learned of its owner before the waiter came: that may have
+ * finished since. */
 static uint64_t stalled_ns(const struct hami_internal_round *round,
-                           const struct hami_internal_slot *slot)
+                           const struct hami_internal_slot *slot,
+                           const struct hami_wait *wait)
 {
     const struct hami_internal_slot *first =
         hami_internal_node_slot(round->node, slot->key, 0);
@@ -175,7 +178,10 @@ static uint64_t stalled_ns(const struct hami_internal_round *round,
     if (!slot->known || !judged || held || slot->record.kind == HAMI_LOCK_FREE) {
         return HAMI_DEADLINE_NEVER;
     }
-    return slot->first_seen_ns + (usual > limit ? usual : limit);
+    uint64_t due_ns = slot->first_seen_ns + (usual > limit ? usual : limit);
+    bool is_older =
+        slot->asked && slot->ask_next_ns < wait->since_ns + HAMI_INTERNAL_ASK_AGAIN_NS;
+    return is_older && slot->ask_next_ns > due_ns ? slot->ask_next_ns : due_ns;
 }
 
 /* The lock that its waiters wait for in vain: one of a key all of whose permits stall. */
@@ -189,7 +195,7 @@ stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wa
         for (size_t permit = 0; permit < wait->keys[i]->permits; permit++) {
             const struct hami_internal_slot *slot =
                 hami_internal_node_slot(round->node, wait->keys[i], permit);
-            uint64_t due_ns = stalled_ns(round, slot);
+            uint64_t due_ns = stalled_ns(round, slot, wait);
             found = due_ns >= last_ns ? slot : found;
             last_ns = due_ns > last_ns ? due_ns : last_ns;
         }

@@ -17,12 +17,16 @@
 static void say_wait(const json_t *node, const json_t *waiter)
 {
     char waited[32];
+    char expected[48];
     table_age(json_number_value(json_object_get(waiter, "waitedSeconds")), waited,
               sizeof(waited));
+    table_expected(waiter, expected, sizeof(expected));
     long long place = json_integer_value(json_object_get(waiter, "position"));
-    (void)printf("It waits for node %s since %s: place %lld of %zu.\n",
+    (void)printf("It waits for node %s since %s: place %lld of %zu%s%s.\n",
                  source_text(node, "node"), waited, place + 1,
-                 json_array_size(json_object_get(node, "waiters")));
+                 json_array_size(json_object_get(node, "waiters")),
+                 expected[0] != '-' ? ", its turn is expected " : "",
+                 expected[0] != '-' ? expected : "");
 }
 
 static int say_lock(hami_kubernetes *client, const char *node, const json_t *slot,

@@ -27,6 +27,18 @@ void table_age(double seconds, char *buffer, size_t size)
     }
 }
 
+void table_expected(const json_t *waiter, char *buffer, size_t size)
+{
+    char age[32];
+    double seconds = json_number_value(json_object_get(waiter, "expectedSeconds"));
+    if (seconds <= 0) {
+        (void)snprintf(buffer, size, "-");
+    } else {
+        table_age(seconds, age, sizeof(age));
+        (void)snprintf(buffer, size, "in %s", age);
+    }
+}
+
 static void format_pod(const json_t *slot, char *buffer, size_t size)
 {
     const char *name = source_text(slot, "pod");
@@ -135,6 +147,7 @@ static int add_waiter(struct libscols_table *table, const json_t *waiter)
     char waited[32];
     char priority[24];
     char left[32];
+    char expected[32];
     struct libscols_line *line = scols_table_new_line(table, NULL);
     const json_t *seconds = json_object_get(waiter, "leftSeconds");
     if (line == NULL) {
@@ -147,9 +160,10 @@ static int add_waiter(struct libscols_table *table, const json_t *waiter)
     table_age(json_number_value(json_object_get(waiter, "waitedSeconds")), waited,
               sizeof(waited));
     table_age(seconds != NULL ? json_number_value(seconds) : -1, left, sizeof(left));
+    table_expected(waiter, expected, sizeof(expected));
     (void)snprintf(priority, sizeof(priority), "%lld",
                    (long long)json_integer_value(json_object_get(waiter, "priority")));
-    const char *cells[] = {place, pod, waited, left, priority};
+    const char *cells[] = {place, pod, waited, expected, left, priority};
     for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
         if (scols_line_set_data(line, i, cells[i]) != 0) {
             return -1;
@@ -160,8 +174,8 @@ static int add_waiter(struct libscols_table *table, const json_t *waiter)
 
 int table_print_waiters(const json_t *waiters, FILE *out)
 {
-    static const char *const names[] = {"PLACE", "POD", "WAITED", "PATIENCE LEFT",
-                                        "PRIORITY"};
+    static const char *const names[] = {"PLACE",    "POD",           "WAITED",
+                                        "EXPECTED", "PATIENCE LEFT", "PRIORITY"};
     size_t index = 0;
     const json_t *waiter = NULL;
     struct libscols_table *table = scols_new_table();

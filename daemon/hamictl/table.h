@@ -19,4 +19,7 @@ int table_print_waiters(const json_t *waiters, FILE *out);
 /* "4.2s", "12m3s", "3h0m0s"; "-" for a negative number. */
 void table_age(double seconds, char *buffer, size_t size);
 
+/* When a waiter's turn is expected: "in 4.2s"; "-" where nothing is known of the pace. */
+void table_expected(const json_t *waiter, char *buffer, size_t size);
+
 #endif

@@ -303,6 +303,29 @@ START_TEST(a_holder_that_stalls_makes_the_queue_fail_fast_case_3_32)
 }
 END_TEST
 
+START_TEST(who_comes_after_a_stalled_holder_ended_is_not_judged_by_what_was_case_1_27)
+{
+    static struct scripted_wait b, later;
+    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
+
+    config.stall_limit_ms = 5000;
+    scripted_start((struct scripted_options){.owners = true, .config = config});
+    scripted_pod("b", "uid-b");
+    put_foreign("uid-dead", "7");
+    pod((struct hami_owner_facts){.node = "n1", .devices_left = true});
+    scripted_acquire(&b, "n1", "b", 60000);
+    scripted_advance(5100);
+    ck_assert_int_eq(b.code, HAMI_E_LIMIT);
+    pod((struct hami_owner_facts){.node = "n1", .finished = true});
+    scripted_acquire(&later, "n1", "b", 60000);
+    scripted_advance(1100);
+    ck_assert(later.ended);
+    ck_assert_int_eq(later.code, 0);
+    ck_assert_int_eq(hami_lease_handoff(later.lease), 0);
+    scripted_stop();
+}
+END_TEST
+
 /* ---- re-entry ---- */
 
 START_TEST(the_owners_own_lock_of_another_replica_is_granted_again_under_a_higher_fence)
@@ -425,6 +448,8 @@ int main(void)
     tcase_add_test(aged, a_value_that_changes_ages_anew);
     suite_add_tcase(suite, aged);
     tcase_add_test(bare, an_overdue_owner_is_taken_over_only_where_the_operator_said_so);
+    tcase_add_test(
+        bare, who_comes_after_a_stalled_holder_ended_is_not_judged_by_what_was_case_1_27);
     tcase_add_test(bare, a_holder_that_stalls_makes_the_queue_fail_fast_case_3_32);
     suite_add_tcase(suite, bare);
     return scripted_run(suite);

@@ -75,6 +75,31 @@ START_TEST(test_case_1_27_explain_says_who_holds_the_node_and_what_would_free_it
 }
 END_TEST
 
+/* No plugin: the holder is bound and never served. */
+START_TEST(test_case_1_27_behind_a_stale_holder_a_bind_is_refused_at_once_and_counted)
+{
+    running_start(&running, (const char *const[]){"--stall-limit=300ms", NULL});
+    running_pods(&running, "p", 2);
+    running_bind(&running, &clients[0], "p0", "n1");
+    ck_assert_str_eq(running_error(&clients[0]), "");
+    double begin = running_seconds();
+    running_bind(&running, &clients[1], "p1", "n1");
+    const char *error = running_error(&clients[1]);
+    ck_assert_double_lt(running_seconds() - begin, 10);
+    ck_assert_msg(strstr(error, "by pod ns/p0 (seen for ") != NULL, "%s", error);
+    ck_assert_msg(strstr(error, "without progress") != NULL, "%s", error);
+    ck_assert(running_until(&running, "/metrics", "hamid_lock_stalled_total 1\n"));
+    running_close(&clients[1], 1);
+    (void)kubesim_set_phase(running.sim, "ns", "p0", "Failed");
+    begin = running_seconds();
+    running_bind(&running, &clients[1], "p1", "n1");
+    ck_assert_str_eq(running_error(&clients[1]), "");
+    ck_assert_double_lt(running_seconds() - begin, 5);
+    running_release(&running, "n1", "p1");
+    stop();
+}
+END_TEST
+
 START_TEST(test_mistakes_are_told_with_what_to_do)
 {
     running_start(&running, NULL);
@@ -104,6 +129,8 @@ int main(void)
     tcase_add_test(all, test_locks_from_a_hamid_with_its_queue);
     tcase_add_test(all,
                    test_case_1_27_explain_says_who_holds_the_node_and_what_would_free_it);
+    tcase_add_test(
+        all, test_case_1_27_behind_a_stale_holder_a_bind_is_refused_at_once_and_counted);
     tcase_add_test(all, test_mistakes_are_told_with_what_to_do);
     suite_add_tcase(suite, all);
     return run_suite(suite);
