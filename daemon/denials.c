@@ -13,6 +13,10 @@
 
 #define ENTRIES_MAX 32 /* more kinds than the roles have rules */
 #define RECENT_NS (60 * UINT64_C(1000000000))
+/* Lists and watches are tried again every 10 s at most: an older refusal is overcome. So
+ * it is after a restart of the API server, which refuses everybody until it has read its
+ * roles. */
+#define RECENT_READ_NS (15 * UINT64_C(1000000000))
 
 /* One verb on one resource, by one cause. */
 struct entry {
@@ -108,6 +112,14 @@ void hamid_denials_told(void *data, const struct hami_kubernetes_denial *denial)
     }
 }
 
+/* Is a permission lacking that was refused then? */
+static bool is_lacking(const struct entry *entry, uint64_t now_ns)
+{
+    bool is_read = strcmp(entry->verb, "list") == 0 || strcmp(entry->verb, "watch") == 0;
+    return entry->is_permission && strcmp(entry->resource, "events") != 0 &&
+           now_ns - entry->last_ns < (is_read ? RECENT_READ_NS : RECENT_NS);
+}
+
 const char *hamid_denials_missing(struct hamid_denials *denials)
 {
     uint64_t now = hami_kubernetes_now();
@@ -119,8 +131,7 @@ const char *hamid_denials_missing(struct hamid_denials *denials)
     pthread_mutex_lock(&denials->mutex);
     for (size_t i = 0; i < denials->count && length < sizeof(denials->missing); i++) {
         const struct entry *entry = &denials->entries[i];
-        if (entry->is_permission && now - entry->last_ns < RECENT_NS &&
-            strcmp(entry->resource, "events") != 0) {
+        if (is_lacking(entry, now)) {
             length += (size_t)snprintf(
                 denials->missing + length, sizeof(denials->missing) - length, "%s %s %s",
                 length == 0 ? "missing permission:" : ",", entry->verb, entry->resource);

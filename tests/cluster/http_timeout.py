@@ -12,11 +12,11 @@ import json
 from checker import figures
 from cluster import interplay_world
 
-PODS = 100
+PODS = 75
 NODES = 3
 # Of one Allocate; the queue of a node is then longer than 5 s, or than 30 s.
 SHORT_MS = 250
-LONG_MS = 1200
+LONG_MS = 1600
 PATIENT = "600s"
 WITHIN = 150.0
 # What a run may cost more than the patient one: the pauses of kube-scheduler's own back-off,

@@ -84,7 +84,8 @@ class World:
         self.group.wait_until("filter", child, addresses.exists, START_SECONDS)
         self.filter_url = f"http://{addresses.read_text(encoding='ascii').strip()}"
 
-    def start_binder(self, name, scheduler=DEFAULT, patience=PATIENCE, flags=()):
+    def start_binder(self, name, scheduler=DEFAULT, patience=PATIENCE, flags=(),
+                     environment=None):
         """hamid; on the port that one of that name had before, as kube-scheduler knows it."""
         file = self.plane.folder / f"{name}.address"
         file.unlink(missing_ok=True)
@@ -95,7 +96,7 @@ class World:
             "--metrics-listen=127.0.0.1:0",
             f"--patience={patience}", f"--scheduler-name={scheduler}",
             f"--managed-resource={burst.RESOURCE}",
-            *([f"--filter-url={self.filter_url}"] if self.filter_url else []), *flags])
+            *([f"--filter-url={self.filter_url}"] if self.filter_url else []), *flags], environment)
         self.group.wait_until(name, child, file.exists, START_SECONDS)
         self.addresses[name] = file.read_text(encoding="ascii").split()[0]
         return child
@@ -123,7 +124,8 @@ class World:
     def start_pair(self, suffix, **more):
         """A hamid and its kube-scheduler, as one pod of a control plane has them."""
         known = {key: more[key] for key in ("scheduler", "patience") if key in more}
-        self.start_binder(f"hamid-{suffix}", flags=more.pop("flags", ()), **known)
+        self.start_binder(f"hamid-{suffix}", flags=more.pop("flags", ()),
+                          environment=more.pop("environment", None), **known)
         self.wait_for_binder(f"hamid-{suffix}")
         self.start_scheduler(f"kube-scheduler-{suffix}", f"hamid-{suffix}", **more)
 

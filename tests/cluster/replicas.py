@@ -5,6 +5,8 @@
 A replica is what one pod of a control plane has: a kube-scheduler and a hamid beside it. The
 kube-schedulers elect a leader. First both processes of the leading replica are killed and stay
 dead, then the leader's hamid alone, which is started again at its address, as a kubelet would.
+The first leader has one entry of extenders, hamid's, which passes filter on; the second one has
+two, the filter's and hamid's.
 No process is asked how it went: what the API server wrote down decides.
 """
 
@@ -16,7 +18,7 @@ from cluster import interplay_world
 
 PODS = 400
 NODES = 8
-ALLOCATE_MS = 50
+ALLOCATE_MS = 30
 WITHIN = 120.0
 BEGIN_SECONDS = 60
 
@@ -26,8 +28,9 @@ def run(results, plane, seed=1):
     source = random.Random(f"replicas {seed}")
     world.start_filter()
     world.start_nodes()
-    for suffix in ("a", "b"):
-        world.start_pair(suffix, elects=True)
+    # In both wirings: the filter by way of hamid, and as an entry of its own.
+    for suffix, entries in (("a", 1), ("b", 2)):
+        world.start_pair(suffix, elects=True, entries=entries)
         if suffix == "a":
             world.until("the first kube-scheduler leads", world.leader, 30)
     results.say(f"{NODES} nodes, their kubelet, the filter and two replicas are ready")
