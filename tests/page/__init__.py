@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""The status page in a real browser, before a real hamid."""
