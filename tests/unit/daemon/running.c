@@ -116,7 +116,7 @@ void running_start_hamid(struct running *running, const char *const *flags)
     ck_assert(running_until(running, "/readyz", "200 OK"));
 }
 
-void running_start(struct running *running, const char *const *flags)
+void running_prepare(struct running *running)
 {
     struct kubesim_options options = {0};
     (void)signal(SIGPIPE, SIG_IGN);
@@ -133,6 +133,11 @@ void running_start(struct running *running, const char *const *flags)
                                      "{\"metadata\":{\"name\":\"ns\"}}", NULL),
                      201);
     running->base = event_base_new();
+}
+
+void running_start(struct running *running, const char *const *flags)
+{
+    running_prepare(running);
     running_start_hamid(running, flags);
 }
 

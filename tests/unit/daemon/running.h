@@ -29,6 +29,9 @@ struct running {
  * NULL */
 void running_start(struct running *running, const char *const *flags);
 
+/* Starts kubesim and makes the loop; hamid is to be started by the next one. */
+void running_prepare(struct running *running);
+
 /* The same with a kubesim that was prepared before. */
 void running_start_hamid(struct running *running, const char *const *flags);
 
