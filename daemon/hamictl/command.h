@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <hami/kubernetes.h>
 #include <jansson.h>
 
 #include "flags.h"
@@ -24,6 +25,7 @@ struct options {
     const char *hamid;
     const char *kubeconfig;
     const char *context;
+    bool allows_exec;
     const char *node;
     const char *output;
     bool is_json;
@@ -55,6 +57,9 @@ int command_doctor(const struct options *options);
 
 /* Says "hamictl: ERROR" on standard error; returns EXIT_FAILED. */
 int command_fail(const char *error);
+
+/* Logs in to the API server as the options say; NULL on failure. */
+hami_kubernetes *command_login(const struct options *options, char *error);
 
 /*
  * Takes "NAMESPACE/NAME", or "NAME" of namespace default, apart.

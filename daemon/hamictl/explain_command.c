@@ -131,7 +131,7 @@ int command_explain(const struct options *options)
         (void)fprintf(stderr, "hamictl explain: name one pod, as NAMESPACE/POD\n");
         return EXIT_USAGE;
     }
-    hami_kubernetes *client = source_login(options->kubeconfig, options->context, error);
+    hami_kubernetes *client = command_login(options, error);
     if (client == NULL) {
         return command_fail(error);
     }

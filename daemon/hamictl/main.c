@@ -126,6 +126,9 @@ static const struct {
      "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
      "service account."},
     {ALL, "context", NULL, TEXT, AT(context), "NAME", "The kubeconfig's context."},
+    {ALL, "allow-exec-credentials", NULL, HAMID_FLAG_BOOLEAN, AT(allows_exec), NULL,
+     "Run the credential plugin (exec) that the kubeconfig names: whoever writes that "
+     "file decides what runs."},
     {LOCKS | WATCH, "node", NULL, TEXT, AT(node), "NAME", "Show this node alone."},
     {ALL & ~(EXPLAIN | RELEASE), "output", "o", TEXT, AT(output), "table|json",
      "How it is printed."},
@@ -204,12 +207,18 @@ const char *command_pod(const char *text, char *namespace_name)
     return *text == '\0' || strchr(text, '/') != NULL ? NULL : text;
 }
 
+hami_kubernetes *command_login(const struct options *options, char *error)
+{
+    return source_login(options->kubeconfig, options->context,
+                        options->allows_exec ? HAMI_KUBERNETES_ALLOW_EXEC : 0, error);
+}
+
 json_t *command_nodes(const struct options *options, char *error)
 {
     if (options->hamid != NULL) {
         return source_from_hamid(options->hamid, error);
     }
-    hami_kubernetes *client = source_login(options->kubeconfig, options->context, error);
+    hami_kubernetes *client = command_login(options, error);
     if (client == NULL) {
         return NULL;
     }

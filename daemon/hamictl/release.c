@@ -186,7 +186,7 @@ int command_release(const struct options *options)
     }
     release.node = options->arguments.values[0];
     release.key = options->key != NULL ? options->key : HAMI_NODELOCK_KEY;
-    release.client = source_login(options->kubeconfig, options->context, release.error);
+    release.client = command_login(options, release.error);
     if (release.client == NULL) {
         return command_fail(release.error);
     }

@@ -120,7 +120,8 @@ json_t *source_from_hamid(const char *url, char *error)
 
 /* ---- the API server ------------------------------------------------------------- */
 
-hami_kubernetes *source_login(const char *kubeconfig, const char *context, char *error)
+hami_kubernetes *source_login(const char *kubeconfig, const char *context, uint32_t flags,
+                              char *error)
 {
     struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
     struct hami_error reason = HAMI_ERROR_INIT;
@@ -131,6 +132,7 @@ hami_kubernetes *source_login(const char *kubeconfig, const char *context, char 
         (void)hami_kubernetes_config_from_environment(&config);
     }
     config.context = context;
+    config.flags = flags;
     config.user_agent = "hamictl/" HAMI_VERSION_STRING;
     if (hami_kubernetes_new(&config, &client, &reason) != 0) {
         (void)snprintf(

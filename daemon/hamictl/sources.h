@@ -25,8 +25,10 @@
  */
 json_t *source_from_hamid(const char *url, char *error);
 
-/* Logs in: by that kubeconfig, or by the environment where NULL. NULL on failure. */
-hami_kubernetes *source_login(const char *kubeconfig, const char *context, char *error);
+/* Logs in: by that kubeconfig, or by the environment where NULL. NULL on failure.
+ * @flags  HAMI_KUBERNETES_ALLOW_EXEC */
+hami_kubernetes *source_login(const char *kubeconfig, const char *context, uint32_t flags,
+                              char *error);
 
 /* Lists the nodes that carry a lock. @node NULL = all. New; NULL on failure. */
 json_t *source_from_cluster(hami_kubernetes *client, const char *node, char *error);

@@ -237,7 +237,7 @@ int command_watch(const struct options *options)
                                                      : INTERVAL_CLUSTER_MS;
     watch.is_table = !options->is_json && isatty(STDOUT_FILENO) == 1;
     if (options->hamid == NULL) {
-        watch.client = source_login(options->kubeconfig, options->context, error);
+        watch.client = command_login(options, error);
         if (watch.client == NULL) {
             json_decref(watch.before);
             return command_fail(error);

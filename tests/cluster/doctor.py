@@ -17,6 +17,7 @@ from hamictl import world
 NODE = "gpu-1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
+HAMID_CONFIGMAPS = f"/api/v1/namespaces/{deployment.NAMESPACE}/configmaps"
 CONFIGMAP = "hami-scheduler-newversion"
 PODS = f"/api/v1/namespaces/{deployment.NAMESPACE}/pods"
 POLICIES = ("admission/writers.yaml", "admission/nodes.yaml", "admission/pods.yaml",
@@ -57,7 +58,7 @@ class Scene:
         manifests.make_node(self.client, NODE, "nvidia.com/gpu")
         if not self.is_old:
             deployment.apply(self.client, *POLICIES)
-        self.client.need("POST", CONFIGMAPS, self._configmap(world.CONFIGURATION))
+        deployment.apply(self.client, "pods/scheduler.yaml")
         self.client.need("POST", PODS, self._pod())
 
     @staticmethod
@@ -103,6 +104,15 @@ class Scene:
         skipped = {check["check"] for check in report["checks"] if check["result"] == "skipped"}
         allowed = {"plugin-versions"} | ({"admission-policies"} if self.is_old else set())
         self.results.check(skipped == allowed, "doctor could look at all the rest", skipped)
+        self.client.need("DELETE", f"{HAMID_CONFIGMAPS}/hamid-scheduler")
+        for path in sorted((deployment.FOLDER / "kube-scheduler").glob("*.yaml")):
+            code, found, _ = self.doctor("--scheduler-config", str(path))
+            self.results.check(set(found) == self.always,
+                               f"doctor passes kube-scheduler/{path.name}", found)
+        self.client.need("POST", CONFIGMAPS, self._configmap(world.CONFIGURATION))
+        code, found, _ = self.doctor()
+        self.results.check(set(found) == self.always,
+                           "doctor passes README.md's configuration in HAMi's ConfigMap", found)
 
     # ---- wrong ones ----
 

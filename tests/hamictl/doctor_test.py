@@ -214,6 +214,8 @@ def test_5_insecure_flags_of_hamid_are_found():
                         (["--allow-remote"], "--allow-remote"),
                         (["--filter-url=https://10.0.0.7:443", "--filter-insecure"],
                          "without verifying it")):
+        severity = "warning" if "--filter-insecure" in flags else "error"
+
         def break_it(control_plane, flags=flags):
             control_plane.request("DELETE", "/api/v1/namespaces/kube-system/pods/"
                                   + world.SCHEDULER_POD["metadata"]["name"],
@@ -223,7 +225,7 @@ def test_5_insecure_flags_of_hamid_are_found():
                 {"name": "hamid", "image": "hamid:1",
                  "args": ["scheduler", "--patience", "600s", *flags]}]}}
             control_plane.add_pod(pod)
-        expect(break_it, "tls", "error", part)
+        expect(break_it, "tls", severity, part)
 
 
 def test_6_missing_admission_policies_are_found():

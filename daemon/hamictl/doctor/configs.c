@@ -138,12 +138,14 @@ static void add_named_configmap(struct doctor *doctor, const char *named)
     json_decref(map);
 }
 
-/* The ConfigMaps of HAMi's chart, in whichever namespace and under whichever release. */
+/* The ConfigMaps of HAMi's chart and of deploy/, in whichever namespace and under
+ * whichever release. */
 static void find_configmaps(struct doctor *doctor)
 {
     static const char *const queries[] = {
         "/api/v1/configmaps?fieldSelector=metadata.name%3Dhami-scheduler-newversion",
         "/api/v1/configmaps?fieldSelector=metadata.name%3Dhami-scheduler",
+        "/api/v1/configmaps?fieldSelector=metadata.name%3Dhamid-scheduler",
         "/api/v1/configmaps?labelSelector=app.kubernetes.io%2Fcomponent%3Dhami-scheduler",
     };
     char error[SOURCE_ERROR_MAX] = "";
@@ -165,7 +167,9 @@ static void find_configmaps(struct doctor *doctor)
     json_decref(seen);
     if (json_array_size(doctor->configs) == 0) {
         doctor_skip(doctor, "%s%s",
-                    error[0] != '\0' ? error : "no ConfigMap of HAMi's chart has one",
+                    error[0] != '\0'
+                        ? error
+                        : "no ConfigMap of HAMi's chart or of deploy/ has one",
                     "; name it by --scheduler-config or --scheduler-configmap");
     }
 }

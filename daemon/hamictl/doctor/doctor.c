@@ -237,7 +237,7 @@ int command_doctor(const struct options *options)
     doctor.extender = options->extender != NULL ? options->extender
                       : options->hamid != NULL  ? options->hamid
                                                 : DEFAULT_EXTENDER;
-    doctor.client = source_login(options->kubeconfig, options->context, error);
+    doctor.client = command_login(options, error);
     json_t *version = doctor.client != NULL
                           ? source_get(doctor.client, "/version", NULL, &code, error)
                           : NULL;

@@ -76,6 +76,9 @@ uint64_t doctor_patience_ms(const struct doctor *doctor, const char **ret_from);
 bool doctor_is_hamid(const json_t *container, const char *role);
 /* True if it runs HAMi's own scheduler extender. */
 bool doctor_is_hami_scheduler(const json_t *container);
+bool doctor_is_kube_scheduler(const json_t *container);
+/* True if one of the pod's containers is it. */
+bool doctor_runs(const json_t *pod, bool (*is_it)(const json_t *container));
 
 /* True for http:// on another address than the loopback's; for any scheme: is_remote. */
 bool doctor_is_remote(const char *url);

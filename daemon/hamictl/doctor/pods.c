@@ -107,6 +107,26 @@ uint64_t doctor_patience_ms(const struct doctor *doctor, const char **ret_from)
 
 /* ---- gathering ------------------------------------------------------------------ */
 
+bool doctor_is_kube_scheduler(const json_t *container)
+{
+    return strcmp(source_text(container, "name"), "kube-scheduler") == 0 ||
+           is_image(container, "kube-scheduler");
+}
+
+bool doctor_runs(const json_t *pod, bool (*is_it)(const json_t *container))
+{
+    size_t index = 0;
+    const json_t *container = NULL;
+    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), index,
+                       container)
+    {
+        if (is_it(container)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void look_for_hamid(struct doctor *doctor, const json_t *pod)
 {
     size_t index = 0;
@@ -151,7 +171,8 @@ void doctor_read_pods(struct doctor *doctor)
     static const char *const queries[] = {
         "/api/v1/namespaces/kube-system/pods",
         "/api/v1/namespaces/hami-system/pods",
-        "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dhamid",
+        "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dhamid-scheduler",
+        "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dhamid-node",
         "/api/v1/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dhami-scheduler",
         "/api/v1/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dhami-device-plugin",
         "/api/v1/pods?labelSelector=component%3Dkube-scheduler",

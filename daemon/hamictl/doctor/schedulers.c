@@ -40,28 +40,9 @@ static void controller_of(const json_t *pod, char *buffer, size_t size)
     }
 }
 
-static bool runs(const json_t *pod, bool (*is_it)(const json_t *container))
-{
-    size_t index = 0;
-    const json_t *container = NULL;
-    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), index,
-                       container)
-    {
-        if (is_it(container)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_hamid_scheduler(const json_t *container)
 {
     return doctor_is_hamid(container, "scheduler");
-}
-
-static bool is_kube_scheduler(const json_t *container)
-{
-    return strcmp(source_text(container, "name"), "kube-scheduler") == 0;
 }
 
 static void find_two(struct doctor *doctor, const char *one, const char *other)
@@ -80,8 +61,8 @@ static void find_two(struct doctor *doctor, const char *one, const char *other)
 /* HAMi's scheduler with a kube-scheduler of its own and without hamid binds by itself. */
 static void check_alone(struct doctor *doctor, const json_t *pod, const char *controller)
 {
-    if (doctor->hamid_pod != NULL && runs(pod, is_kube_scheduler) &&
-        !runs(pod, is_hamid_scheduler)) {
+    if (doctor->hamid_pod != NULL && doctor_runs(pod, doctor_is_kube_scheduler) &&
+        !doctor_runs(pod, is_hamid_scheduler)) {
         doctor_find(doctor, SEVERITY_ERROR,
                     json_sprintf("%s has HAMi's scheduler and a kube-scheduler, but no "
                                  "hamid, while hamid runs elsewhere",
@@ -102,7 +83,7 @@ static void check_pods(struct doctor *doctor)
     json_t *seen = json_object();
     json_array_foreach(doctor->pods, index, pod)
     {
-        if (!runs(pod, doctor_is_hami_scheduler)) {
+        if (!doctor_runs(pod, doctor_is_hami_scheduler)) {
             continue;
         }
         controller_of(pod, controller, sizeof(controller));

@@ -82,7 +82,7 @@ static void check_flags(struct doctor *doctor)
         (strncasecmp(filter, "https://", 8) != 0 ||
          is_true(doctor_hamid_flag(doctor, "filter-insecure")))) {
         doctor_find(
-            doctor, SEVERITY_ERROR,
+            doctor, SEVERITY_WARNING,
             json_sprintf("hamid passes filter on to %s without verifying it", filter),
             json_string("Whoever stands between decides on which nodes pods "
                         "may run."),
