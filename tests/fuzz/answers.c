@@ -93,6 +93,14 @@ void hami_internal_http_credentials_look(hami_kubernetes *self, bool at_once)
     (void)at_once;
 }
 
+bool hami_internal_http_exec_refused(
+    hami_kubernetes *self, const struct hami_internal_http_credentials *credentials)
+{
+    (void)self;
+    (void)credentials;
+    return false;
+}
+
 struct hami_internal_http_credentials *
 hami_internal_http_credentials_get(hami_kubernetes *self)
 {
