@@ -88,7 +88,8 @@ static int parse_request_line(char *line, struct hamid_http_head *ret)
     ret->method = line;
     ret->path = target;
     ret->query = query != NULL ? query : "";
-    ret->keep_alive = version[7] == '1';
+    ret->version_minor = version[7] - '0';
+    ret->keep_alive = ret->version_minor == 1;
     return 0;
 }
 
@@ -139,8 +140,8 @@ static int read_length(const char *value, struct hamid_http_head *ret)
     for (; *value != '\0'; value++) {
         length = length * 10 + (uint64_t)(*value - '0');
     }
-    if (ret->has_body_length && ret->body_length != length) {
-        return 400;
+    if (ret->has_body_length) {
+        return 400; /* one is enough: two readers could take either */
     }
     ret->has_body_length = true;
     ret->body_length = length;
@@ -159,6 +160,11 @@ static int read_framing(const struct hamid_http_header *header,
             return 501;
         }
         ret->is_chunked = true;
+    } else if (strcasecmp(header->name, "Host") == 0) {
+        if (ret->has_host) {
+            return 400;
+        }
+        ret->has_host = true;
     } else if (strcasecmp(header->name, "Connection") == 0) {
         if (has_word(header->value, "close")) {
             ret->keep_alive = false;
@@ -191,7 +197,9 @@ int hamid_http_head_parse(char *text, size_t length, struct hamid_http_head *ret
             status = read_framing(&ret->headers[ret->header_count - 1], ret);
         }
     }
-    if (status == 0 && ret->is_chunked && ret->has_body_length) {
+    /* Before HTTP/1.1 there were no chunks: another reader would see another body. */
+    if (status == 0 && ret->is_chunked &&
+        (ret->has_body_length || ret->version_minor == 0)) {
         status = 400;
     }
     return status;

@@ -29,6 +29,8 @@ struct hamid_http_head {
     const char *query; /* after '?'; "" without */
     struct hamid_http_header headers[HAMID_HTTP_HEADERS_MAX];
     size_t header_count;
+    int version_minor; /* of HTTP/1 */
+    bool has_host;
     bool has_body_length;
     uint64_t body_length;
     bool is_chunked;

@@ -31,21 +31,22 @@ def make(folder):
     _key(folder / "ca.key")
     _openssl("req", "-x509", "-new", "-key", folder / "ca.key", "-subj", "/CN=test-ca",
              "-days", DAYS, "-out", folder / "ca.crt")
-    _sign(folder, "server", "/CN=kube-apiserver",
+    sign(folder, "server", "/CN=kube-apiserver",
           "subjectAltName=DNS:localhost,DNS:kubernetes.default,IP:127.0.0.1\n"
           "extendedKeyUsage=serverAuth\n")
-    _sign(folder, "admin", "/O=system:masters/CN=admin-certificate",
+    sign(folder, "admin", "/O=system:masters/CN=admin-certificate",
           "extendedKeyUsage=clientAuth\n")
     _key(folder / "token.key")
     _openssl("ec", "-in", folder / "token.key", "-pubout", "-out", folder / "token.pub")
     return folder
 
 
-def _sign(folder, name, subject, extensions):
+def sign(folder, name, subject, extensions, days=DAYS):
+    """A key and a certificate of the folder's authority."""
     _key(folder / f"{name}.key")
     request, extra = folder / f"{name}.csr", folder / f"{name}.ext"
     extra.write_text(extensions)
     _openssl("req", "-new", "-key", folder / f"{name}.key", "-subj", subject, "-out", request)
     _openssl("x509", "-req", "-in", request, "-CA", folder / "ca.crt", "-CAkey",
-             folder / "ca.key", "-CAcreateserial", "-days", DAYS, "-extfile", extra,
+             folder / "ca.key", "-CAcreateserial", "-days", days, "-extfile", extra,
              "-out", folder / f"{name}.crt")

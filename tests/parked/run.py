@@ -55,6 +55,7 @@ class World:
         self.uids = {}
         self.port = None
         self.hamid = None
+        self.command = []  # that starts hamid
         self.address = None
         self.metrics = None
         self.context = None  # of callers; None = plain HTTP
@@ -123,14 +124,14 @@ class World:
         return [f"--tls-cert-file={made / 'server.crt'}",
                 f"--tls-key-file={made / 'server.key'}", f"--client-ca-file={made / 'ca.crt'}"]
 
-    def start_hamid(self):
+    def start_hamid(self, *flags):
         addresses = self.folder / "address"
         self.hamid = self.group.start("hamid", [
-            building.program("daemon/hamid"), "scheduler", "--listen=127.0.0.1:0",
-            "--metrics-listen=127.0.0.1:0", f"--address-file={addresses}",
+            *self.command, building.program("daemon/hamid"), "scheduler",
+            "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", f"--address-file={addresses}",
             f"--kubeconfig={self.folder / 'kubeconfig-hamid'}",
             f"--patience={PATIENCE}", f"--scheduler-name={SCHEDULER}",
-            f"--managed-resource={RESOURCE}", "--stall-limit=0", "--v=0", *self._tls_flags()])
+            f"--managed-resource={RESOURCE}", "--stall-limit=0", "--v=0", *self._tls_flags(), *flags])
         wait = self.group.wait_until
         wait("hamid", self.hamid, addresses.exists, START_SECONDS)
         self.address, self.metrics = addresses.read_text(encoding="ascii").split()

@@ -70,6 +70,9 @@ static const struct {
     {"POST / HTTP/1.1\r\nContent-Length: 1x\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+    {"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400},
+    {"POST / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400},
+    {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
     {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
