@@ -123,7 +123,7 @@ class Burst:
         """Starts hamid on free ports; answers the URL that kube-scheduler is to call."""
         addresses = self.plane.folder / "hamid.address"
         child = self.group.start("hamid-scheduler", [
-            suites.BUILD / "daemon/hamid", "scheduler",
+            *suites.hamid(), "scheduler",
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             "--listen=127.0.0.1:0", f"--address-file={addresses}",
             f"--patience={self.patience}", "--scheduler-name=default-scheduler",
@@ -138,7 +138,7 @@ class Burst:
     def _start_node_side(self):
         agent_socket = self.plane.folder / "agent.sock"
         agent = self.group.start("hamid-node", [
-            suites.BUILD / "daemon/hamid", "node", f"--node={NODE}",
+            *suites.hamid(), "node", f"--node={NODE}",
             f"--socket={agent_socket}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
         self.group.wait_until("hamid-node", agent, lambda: agent_is_ready(agent_socket), 30)

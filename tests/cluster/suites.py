@@ -5,12 +5,23 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 from cluster import processes
+from deploy import confined
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 PATIENCE = 600
+
+
+def hamid():
+    """The words that start hamid under its seccomp profile; as it is without libseccomp."""
+    program = [str(BUILD / "daemon/hamid")]
+    if confined.library() is None:
+        return program
+    return [sys.executable, "-B", confined.__file__, str(ROOT / "deploy/seccomp/hamid.json"),
+            *program]
 
 
 def build(results):
