@@ -122,7 +122,19 @@ def run(results, plane):
     for case in everyone:
         judge_whole(results, client, case, lines) if case.permission is None \
             else judge_lack(results, case)
+    check_secrets(results, plane, everyone)
     return {"permissions": sum(case.permission is not None for case in everyone)}
+
+
+def check_secrets(results, plane, everyone):
+    """At the highest verbosity, with requests that succeed and others that are refused."""
+    said = {case.name: case.scene.log + case.scene.metrics + case.scene.readiness
+            for case in everyone}
+    leaks = [case.name for case in everyone for part in plane.tokens[case.name].split(".")
+             if part in said[case.name]]
+    results.check(not leaks, "rbac: no part of a token is in a log, a metric or a probe", leaks)
+    silent = [name for name, text in said.items() if "Will use the API server" not in text]
+    results.check(not silent, "rbac: each of them has written a log", silent)
 
 
 def judge_whole(results, client, case, lines):

@@ -136,7 +136,7 @@ class Scheduler(Scene):
 
     def start(self):
         self.child = self.plane.group.start(self.name, [
-            *suites.hamid(), "scheduler", f"--kubeconfig={self.kubeconfig}",
+            *suites.hamid(), "scheduler", "-v=5", f"--kubeconfig={self.kubeconfig}",
             "--listen=127.0.0.1:0", f"--address-file={self._address_file}",
             f"--scheduler-name={self.name}", f"--managed-resource={RESOURCE}",
             f"--lock-store={self.store}", "--event-after=100ms", "--hold-limit=1s",
@@ -222,7 +222,7 @@ class Node(Scene):
         for part in ("kubelet", "plugins"):
             (folder / part).mkdir(parents=True, mode=0o755)
         self.child = self.plane.group.start(self.name, [
-            *suites.hamid(), "node", f"--kubeconfig={self.kubeconfig}",
+            *suites.hamid(), "node", "-v=5", f"--kubeconfig={self.kubeconfig}",
             f"--node={self.name}", f"--socket={folder / 'agent.sock'}", "--pod-resources=",
             f"--gateway={folder / 'plugins'}", f"--kubelet-plugins={folder / 'kubelet'}"])
 
