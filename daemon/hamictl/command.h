@@ -47,6 +47,26 @@ struct options {
     struct hamid_flag_list arguments;
 };
 
+struct command {
+    unsigned bit; /* of commands.c's masks */
+    const char *word;
+    const char *name;
+    const char *usage;
+    const char *brief; /* for the list of all commands */
+    const char *summary;
+    const char *closing;
+    int (*run)(const struct options *options);
+};
+
+#define COMMAND_FLAGS_MAX 20
+
+const struct command *commands_all(size_t *ret_count);
+/* True if plain words may follow. */
+bool commands_takes_words(const struct command *command);
+/* Its flags, whose values are in the options. @flags  COMMAND_FLAGS_MAX */
+void commands_fill_flags(const struct command *command, struct options *options,
+                         struct hamid_flag *flags);
+
 /* Each returns the exit status. */
 int command_locks(const struct options *options);
 int command_queue(const struct options *options);
@@ -54,6 +74,7 @@ int command_explain(const struct options *options);
 int command_release(const struct options *options);
 int command_watch(const struct options *options);
 int command_doctor(const struct options *options);
+int command_completion(const struct options *options);
 
 /* Says "hamictl: ERROR" on standard error; returns EXIT_FAILED. */
 int command_fail(const char *error);
