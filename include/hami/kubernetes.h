@@ -231,6 +231,59 @@ struct hami_kubernetes_stats {
  */
 HAMI_PUBLIC int hami_kubernetes_stats(hami_kubernetes *client, struct hami_kubernetes_stats *ret);
 
+/* What requests are counted by, in the words of RBAC. */
+enum hami_kubernetes_verb {
+    HAMI_KUBERNETES_VERB_GET = 0,
+    HAMI_KUBERNETES_VERB_LIST,
+    HAMI_KUBERNETES_VERB_WATCH,
+    HAMI_KUBERNETES_VERB_CREATE,
+    HAMI_KUBERNETES_VERB_UPDATE,
+    HAMI_KUBERNETES_VERB_PATCH,
+    HAMI_KUBERNETES_VERB_DELETE
+};
+#define HAMI_KUBERNETES_VERBS 7
+
+/* Status codes that are counted each by itself; [0]: no answer came, the last: any other one. */
+#define HAMI_KUBERNETES_CODES 18
+#define HAMI_KUBERNETES_CODES_INIT                                                                 \
+    {                                                                                              \
+        0, 200, 201, 202, 400, 401, 403, 404, 405, 409, 410, 415, 422, 429, 500, 503, 504, -1      \
+    }
+
+/* Times by their upper bounds in microseconds; one more count stands above the last. */
+#define HAMI_KUBERNETES_BOUNDS 14
+#define HAMI_KUBERNETES_BOUNDS_INIT                                                                \
+    {                                                                                              \
+        1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000,  \
+            10000000, 60000000                                                                     \
+    }
+struct hami_kubernetes_times {
+    uint64_t counts[HAMI_KUBERNETES_BOUNDS + 1]; /* each time counted once, with its bound */
+    uint64_t sum_us;
+};
+
+/* Calls of one client since it was made: each answer, those of tries that were repeated included. */
+struct hami_kubernetes_calls {
+    size_t size;
+    uint64_t answers[HAMI_KUBERNETES_VERBS][HAMI_KUBERNETES_CODES];
+    struct hami_kubernetes_times durations[HAMI_KUBERNETES_VERBS]; /* from the send to the answer's
+                                                                      end; not of watches */
+    struct hami_kubernetes_times watch_lag; /* from a write's answer until a watch of this client
+                                               showed what was written; 0 if it was first */
+};
+#define HAMI_KUBERNETES_CALLS_INIT HAMI_SIZED(struct hami_kubernetes_calls)
+
+/*
+ * Reads the counts of calls by verb and code, their durations, and the lag of watches.
+ * @ret      its size set; filled
+ * Returns   0, or INVAL, FORKED
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_calls(hami_kubernetes *client, struct hami_kubernetes_calls *ret);
+
 /* ---- the node-annotation transport ------------------------------------------------------------- */
 
 struct hami_kubernetes_transport_config {

@@ -324,3 +324,19 @@ int hami_kubernetes_stats(hami_kubernetes *client, struct hami_kubernetes_stats 
     pthread_mutex_unlock(&client->mutex);
     return hami_internal_support_give_sized(ret, &stats, sizeof(stats));
 }
+
+int hami_kubernetes_calls(hami_kubernetes *client, struct hami_kubernetes_calls *ret)
+{
+    struct hami_kubernetes_calls calls;
+
+    if (client == NULL || ret == NULL) {
+        return HAMI_E_INVAL;
+    }
+    if (hami_internal_http_is_forked(client)) {
+        return HAMI_E_FORKED;
+    }
+    pthread_mutex_lock(&client->mutex);
+    calls = client->calls;
+    pthread_mutex_unlock(&client->mutex);
+    return hami_internal_support_give_sized(ret, &calls, sizeof(calls));
+}

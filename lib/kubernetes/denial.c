@@ -118,3 +118,17 @@ void hami_internal_denial_tell(const hami_kubernetes *client,
     denial.is_permission = is_authorizers(status.message, denial.verb);
     client->denied(client->denied_data, &denial);
 }
+
+const char *hami_internal_denial_verb(const hami_kubernetes *client,
+                                      enum hami_kubernetes_method method, const char *url)
+{
+    struct hami_kubernetes_denial denial = {.verb = NULL};
+    struct path path;
+    char resource[256];
+
+    if (!cut(&path, url + strlen(client->base_url)) ||
+        !describe(&path, method, resource, sizeof(resource), &denial)) {
+        return NULL;
+    }
+    return denial.verb;
+}

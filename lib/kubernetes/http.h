@@ -111,6 +111,9 @@ bool hami_internal_http_is_forked(const hami_kubernetes *client);
 /* True on the client's own thread: a blocking function answers INVAL there. */
 bool hami_internal_http_is_own_thread(const hami_kubernetes *client);
 
+/* A watch has shown an object of this version. On the client's thread. */
+void hami_internal_http_count_sight(hami_kubernetes *client, const char *version);
+
 /* Counts a restart of a watch in hami_kubernetes_stats. */
 void hami_internal_http_count_watch_restart(hami_kubernetes *client);
 

@@ -23,6 +23,12 @@
 #include "login.h"
 #include "support.h"
 
+/* denial.c: the verb that a request is of, as RBAC names it; NULL for paths outside of
+ * the API. */
+const char *hami_internal_denial_verb(const hami_kubernetes *client,
+                                      enum hami_kubernetes_method method,
+                                      const char *url);
+
 #define HAMI_INTERNAL_HTTP_WAITING_MAX 10000u
 #define HAMI_INTERNAL_HTTP_STREAMS_MAX 256u
 #define HAMI_INTERNAL_HTTP_HEADERS_MAX 65536u /* bytes of all headers of one answer */
@@ -128,6 +134,15 @@ struct hami_internal_http_goaway {
     uint32_t last_stream;
 };
 
+/* Versions of objects, the last of each kind, by a hash; 0 = none. */
+#define HAMI_INTERNAL_HTTP_SIGHTS_MAX 64
+struct hami_internal_http_sights {
+    struct {
+        uint64_t version, at_ns;
+    } written[HAMI_INTERNAL_HTTP_SIGHTS_MAX], seen[HAMI_INTERNAL_HTTP_SIGHTS_MAX];
+    unsigned next_written, next_seen;
+};
+
 enum hami_internal_http_state {
     HAMI_INTERNAL_HTTP_WAITING = 0, /* for a place below in_flight_max */
     HAMI_INTERNAL_HTTP_DELAYED,     /* until Retry-After has passed */
@@ -147,6 +162,7 @@ struct hami_internal_http_request {
     void *data;
     uint64_t deadline_ns;
     uint64_t wait_since_ns;
+    uint64_t sent_ns; /* the last time that it was handed to libcurl */
     uint64_t local_wait_ns;
     uint64_t place_wait_ns; /* of local_wait_ns: for a place */
     bool is_counted;        /* in stats.requests */
@@ -201,6 +217,7 @@ struct hami_kubernetes {
     bool is_woken;         /* (M) the thread will look at the inbox by itself */
     uint32_t stream_count; /* (M) */
     struct hami_kubernetes_stats stats; /* (M) gauges included */
+    struct hami_kubernetes_calls calls; /* (M) */
 
     CURLM *multi; /* others may wake it only */
     struct hami_internal_http_heap heap;
@@ -222,6 +239,7 @@ struct hami_kubernetes {
     struct hami_internal_http_exec exec;
     struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
     unsigned next_goaway;
+    struct hami_internal_http_sights sights;
     bool is_nudging;
     uint64_t next_nudge_ns;
     uint64_t random;
@@ -351,6 +369,18 @@ int hami_internal_http_delivery_debug(CURL *easy, curl_infotype type, char *byte
  * that it was left out. */
 bool hami_internal_http_delivery_is_doubtful(
     const struct hami_internal_http_transfer *transfer);
+
+/* ---- http_calls.c --------------------------------------------------------------- */
+
+/* An answer has come, or (status 0) none will: counted by verb and code. sent_ns 0 = no
+ * duration. */
+void hami_internal_http_calls_count(hami_kubernetes *client,
+                                    enum hami_kubernetes_method method, const char *url,
+                                    int status, uint64_t sent_ns);
+/* A watch has ended likewise. */
+void hami_internal_http_calls_count_watch(hami_kubernetes *client, int status);
+/* A write was answered with this body: its version is looked for in watches. */
+void hami_internal_http_calls_wrote(hami_kubernetes *client, const char *body);
 
 /* ---- http_nudge.c --------------------------------------------------------------- */
 

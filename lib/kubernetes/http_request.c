@@ -111,6 +111,9 @@ static void finish(hami_kubernetes *client, struct hami_internal_http_request *r
         client->stats.answers[0]++;
     }
     pthread_mutex_unlock(&client->mutex);
+    if (answer->code != 0 && request->is_counted) {
+        hami_internal_http_calls_count(client, request->method, request->url, 0, 0);
+    }
     request->callback(request->data, answer);
     if (transfer != NULL) {
         hami_internal_http_transfer_free(transfer);
@@ -333,6 +336,12 @@ void hami_internal_http_request_done(hami_kubernetes *client,
         if (request->transfer->status < 300) {
             client->exec.refused_ms = 0;
         }
+        hami_internal_http_calls_count(client, request->method, request->url,
+                                       request->transfer->status, request->sent_ns);
+        if (request->transfer->is_write && request->transfer->status / 100 == 2 &&
+            request->transfer->body.length > 0) {
+            hami_internal_http_calls_wrote(client, request->transfer->body.text);
+        }
         if (retry_unauthorized(client, request) || retry_later(client, request)) {
             return;
         }
@@ -414,7 +423,8 @@ static void send_request(hami_kubernetes *client,
                                                     : "Memory ran out");
         return;
     }
-    stop_waiting(request, hami_kubernetes_now());
+    request->sent_ns = hami_kubernetes_now();
+    stop_waiting(request, request->sent_ns);
     TAILQ_REMOVE(&client->waiting, &request->job, entry);
     request->state = HAMI_INTERNAL_HTTP_IN_FLIGHT;
     request->is_counted = true;

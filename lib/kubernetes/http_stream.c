@@ -104,6 +104,7 @@ void hami_internal_http_stream_done(hami_kubernetes *client,
     pthread_mutex_lock(&client->mutex);
     client->stats.answers[class >= 1 && class <= 5 ? class : 0]++;
     pthread_mutex_unlock(&client->mutex);
+    hami_internal_http_calls_count_watch(client, transfer->status);
     if (result == CURLE_OK && transfer->status >= 100) {
         if (transfer->status == 401) {
             hami_internal_http_credentials_look(client, true);

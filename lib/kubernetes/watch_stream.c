@@ -58,6 +58,9 @@ static void take_event(struct hami_internal_watch *watch,
 {
     switch (event->kind) {
     case HAMI_INTERNAL_EVENT_CHANGED:
+        if (event->version != NULL) {
+            hami_internal_http_count_sight(watch->client, event->version);
+        }
         watch->sink.changed(watch->sink.data, event->object);
         break;
     case HAMI_INTERNAL_EVENT_DELETED:
