@@ -20,6 +20,8 @@ void table_age(double seconds, char *buffer, size_t size)
 {
     if (seconds < 0) {
         (void)snprintf(buffer, size, "-");
+    } else if (seconds >= 2 * 86400) {
+        (void)snprintf(buffer, size, "%.0fd", (seconds - 43200) / 86400);
     } else if (seconds < 60) {
         (void)snprintf(buffer, size, "%.1fs", seconds);
     } else {

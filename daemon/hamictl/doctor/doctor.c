@@ -93,23 +93,18 @@ static void print_wrapped(const char *text, int indent)
 {
     int column = indent;
     while (*text != '\0') {
-        size_t length = strcspn(text, " \n");
+        size_t length = strcspn(text, " ");
         if (column > indent && column + (int)length >= LINE_MAX_CHARACTERS) {
             (void)printf("\n%*s", indent, "");
             column = indent;
+        } else if (column > indent) {
+            (void)putchar(' ');
+            column++;
         }
         (void)printf("%.*s", (int)length, text);
         column += (int)length;
         text += length;
-        if (*text == '\n') {
-            (void)printf("\n%*s", indent, "");
-            column = indent;
-            text++;
-        } else if (*text == ' ') {
-            (void)putchar(' ');
-            column++;
-            text++;
-        }
+        text += strspn(text, " ");
     }
     (void)putchar('\n');
 }

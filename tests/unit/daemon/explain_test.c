@@ -173,6 +173,10 @@ START_TEST(test_ages)
     ck_assert_str_eq(text, "4.2s");
     table_age(723, text, sizeof(text));
     ck_assert_str_eq(text, "12m3s");
+    table_age(2 * 86400 - 1, text, sizeof(text));
+    ck_assert_str_eq(text, "47h59m59s");
+    table_age(3 * 86400 - 1, text, sizeof(text));
+    ck_assert_str_eq(text, "2d");
 }
 END_TEST
 
