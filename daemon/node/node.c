@@ -325,6 +325,18 @@ static void end_reload(void *data, bool is_taken)
     node->fresh = NULL;
 }
 
+static enum hamid_reload_outcome renew_login(void *data, char *error)
+{
+    struct node *node = data;
+    struct hami_error why = HAMI_ERROR_INIT;
+
+    if (hami_kubernetes_reload(node->client, &why) == 0) {
+        return HAMID_RELOAD_NEW;
+    }
+    (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "%.500s", why.text);
+    return HAMID_RELOAD_WRONG;
+}
+
 static bool is_reload_open(void *data)
 {
     const struct node *node = data;
@@ -352,7 +364,8 @@ static bool open_reload(struct node *node)
     };
 
     node->reload = hamid_reload_new(&config);
-    return node->reload != NULL;
+    return node->reload != NULL &&
+           hamid_reload_add(node->reload, "login to the API server", renew_login, node);
 }
 
 /* False with a line in error. */

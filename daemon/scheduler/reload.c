@@ -6,6 +6,7 @@
  */
 #include "service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,17 @@ static void end(void *data, bool is_taken)
     service->fresh = NULL;
 }
 
+static enum hamid_reload_outcome renew_login(void *data, char *error)
+{
+    struct service *service = data;
+    struct hami_error why = HAMI_ERROR_INIT;
+    if (hami_kubernetes_reload(service->client, &why) == 0) {
+        return HAMID_RELOAD_NEW;
+    }
+    (void)snprintf(error, HAMID_FLAG_ERROR_MAX, "%.500s", why.text);
+    return HAMID_RELOAD_WRONG;
+}
+
 static bool is_open(void *data)
 {
     const struct service *service = data;
@@ -97,7 +109,12 @@ int service_start_reload(struct service *service)
     };
     service->first_locks = lock_table_ref(service->options.locks);
     service->reload = hamid_reload_new(&config);
-    return service->reload != NULL ? 0 : service_fail("Could not start", "out of memory");
+    if (service->reload == NULL ||
+        !hamid_reload_add(service->reload, "login to the API server", renew_login,
+                          service)) {
+        return service_fail("Could not start", "out of memory");
+    }
+    return 0;
 }
 
 void service_stop_reload(struct service *service)

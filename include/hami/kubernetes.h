@@ -122,6 +122,23 @@ HAMI_PUBLIC int hami_kubernetes_new(const struct hami_kubernetes_config *config,
  */
 HAMI_PUBLIC hami_kubernetes *hami_kubernetes_free(hami_kubernetes *client);
 
+/*
+ * Reads the login again, as the client was made with it: a kubeconfig's token, tokenFile, client
+ * certificate and key. What is sent from then on has the new ones, requests and watches that are open
+ * go on with theirs; a new certificate is shown by new connections. A credential plugin is run soon,
+ * by the client's thread. (Token files are looked at by themselves, too, whenever they change.)
+ * Returns   0, or the old ones stay in use:
+ *           INVAL - client is NULL, or what was read is wrong, or has another server, CA, or proxy, or a
+ *           plugin where there was none, which take a new client; the text says what
+ *           NOTSUP, ACCESS, NOMEM - as hami_kubernetes_new()
+ *           FORKED
+ * Blocks    for reading files
+ * Threads   MT-Safe, but not while the client is being freed
+ * Callback  no
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_reload(hami_kubernetes *client, struct hami_error *reterr);
+
 /* The server's URL, borrowed for the client's life. Since 0.1 */
 HAMI_PUBLIC const char *hami_kubernetes_server(const hami_kubernetes *client);
 

@@ -180,6 +180,9 @@ static int set_login(hami_kubernetes *client, const struct hami_kubernetes_confi
 {
     int code = hami_internal_login_find(config, &client->login, reterr);
 
+    if (code == 0 && hami_internal_http_renew_keep(client, config) != 0) {
+        code = hami_internal_support_fail(reterr, HAMI_E_NOMEM, "Out of memory");
+    }
     if (code == 0) {
         code = hami_internal_http_credentials_open(client, reterr);
     }
@@ -215,6 +218,7 @@ static int set_machinery(hami_kubernetes *client, struct hami_error *reterr)
 static void free_memory(hami_kubernetes *client)
 {
     hami_internal_http_credentials_free(client->credentials);
+    hami_internal_http_renew_done(client);
     hami_internal_login_done(&client->login);
     free(client->base_url);
     free(client->host_header);

@@ -39,6 +39,8 @@ const char *hami_internal_denial_verb(const hami_kubernetes *client,
 #define HAMI_INTERNAL_HTTP_HEADER_VALUE_MAX 1024u
 #define HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX (8u * 1024 * 1024)
 
+#define HAMI_INTERNAL_HTTP_CONFIG_TEXTS 12
+
 enum hami_internal_http_kind {
     HAMI_INTERNAL_HTTP_REQUEST,
     HAMI_INTERNAL_HTTP_STREAM,
@@ -236,6 +238,9 @@ struct hami_kubernetes {
     } token_stamp;
     bool is_token_bad;         /* said in the log */
     bool has_live_certificate; /* a client certificate comes from the credentials */
+    struct hami_kubernetes_config made_with; /* (C) with texts of our own: */
+    char *made_with_texts[HAMI_INTERNAL_HTTP_CONFIG_TEXTS];
+    struct hami_internal_http_renewal *renewal; /* (M) a login that is to be used; or NULL */
     struct hami_internal_http_exec exec;
     struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
     unsigned next_goaway;
@@ -415,6 +420,15 @@ void hami_internal_http_credentials_free(
  * before changes nothing. Returns 0, NOMEM. */
 int hami_internal_http_credentials_use(hami_kubernetes *client, const char *token,
                                        const char *certificate, const char *key);
+
+/* ---- http_renew.c --------------------------------------------------------------- */
+
+/* Keeps what a reload goes by. Returns 0, NOMEM. */
+int hami_internal_http_renew_keep(hami_kubernetes *client,
+                                  const struct hami_kubernetes_config *config);
+void hami_internal_http_renew_done(hami_kubernetes *client);
+/* Takes a login that was read again into use. */
+void hami_internal_http_renew_look(hami_kubernetes *client);
 
 /* ---- http_exec.c ---------------------------------------------------------------- */
 

@@ -215,6 +215,7 @@ static bool turn(hami_kubernetes *client)
 {
     bool is_quiet;
 
+    hami_internal_http_renew_look(client);
     hami_internal_http_exec_look(client);
     take_inbox(client);
     end_cancelled(client);

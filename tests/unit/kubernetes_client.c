@@ -346,7 +346,10 @@ static int be_forked_child(void)
     if (hami_kubernetes_stats(fixture.client, &stats) != HAMI_E_FORKED) {
         return 3;
     }
-    return hami_kubernetes_free(fixture.client) == NULL ? 0 : 4;
+    if (hami_kubernetes_reload(fixture.client, NULL) != HAMI_E_FORKED) {
+        return 4;
+    }
+    return hami_kubernetes_free(fixture.client) == NULL ? 0 : 5;
 }
 
 START_TEST(a_forked_child_gets_forked_and_leaves_the_parents_connection_alone)

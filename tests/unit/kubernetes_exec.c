@@ -436,6 +436,23 @@ START_TEST(what_expires_is_replaced_before_it_does_while_requests_go_on)
 }
 END_TEST
 
+START_TEST(a_login_that_is_read_again_runs_the_plugin_that_it_has_now)
+{
+    use_token_file("stale");
+    ck_assert_msg(make() == 0, "%s", error.text);
+    char status[256];
+    (void)snprintf(status, sizeof(status), "\"token\":\"%s\"",
+                   kubesim_token(fixture.sim, "admin"));
+    char text[4096];
+    (void)snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", answer(status));
+    free(write_file(fixture.directory, "other", text));
+    ck_assert_int_eq(chmod(path_of("other"), 0700), 0);
+    write_kubeconfig("./other", V1, NEVER);
+    ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(status_of_get(), 200);
+}
+END_TEST
+
 START_TEST(a_plugin_that_hangs_later_holds_up_no_end)
 {
     uint64_t started;
@@ -565,6 +582,7 @@ int main(void)
         cases,
         a_server_that_goes_on_refusing_is_told_and_the_plugin_is_not_run_in_a_circle);
     tcase_add_test(cases, what_expires_is_replaced_before_it_does_while_requests_go_on);
+    tcase_add_test(cases, a_login_that_is_read_again_runs_the_plugin_that_it_has_now);
     tcase_add_test(cases, a_plugin_that_hangs_later_holds_up_no_end);
     tcase_add_test(cases, times_are_read_as_rfc_3339_has_them);
     tcase_add_test(cases, an_answer_is_looked_at_to_the_letter);

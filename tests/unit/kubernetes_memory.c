@@ -126,6 +126,28 @@ START_TEST(a_client_from_a_kubeconfig_is_made_whole_or_not_at_all)
 }
 END_TEST
 
+START_TEST(a_login_is_read_again_whole_or_not_at_all)
+{
+    struct fixture fixture;
+    hami_kubernetes *client = NULL;
+    int code = HAMI_E_NOMEM;
+    int n = 0;
+
+    fixture_open(&fixture, NULL);
+    stop_server(&fixture);
+    ck_assert_int_eq(hami_kubernetes_new(&fixture.config, &client, NULL), 0);
+    while (code == HAMI_E_NOMEM && n < 10000) {
+        atomic_store(&countdown, ++n);
+        code = hami_kubernetes_reload(client, NULL);
+        atomic_store(&countdown, 0);
+    }
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_gt(n, 30);
+    (void)hami_kubernetes_free(client);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_client_of_each_other_kind_is_made_whole_or_not_at_all)
 {
     struct hami_kubernetes_config address = HAMI_KUBERNETES_CONFIG_INIT;
@@ -329,6 +351,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 100);
     tcase_add_test(tcase, a_client_from_a_kubeconfig_is_made_whole_or_not_at_all);
+    tcase_add_test(tcase, a_login_is_read_again_whole_or_not_at_all);
     tcase_add_test(tcase, a_client_of_each_other_kind_is_made_whole_or_not_at_all);
     tcase_add_test(tcase, a_request_for_which_memory_runs_out_is_answered_all_the_same);
     tcase_add_test(tcase, a_stream_or_timer_for_which_memory_runs_out_says_so);

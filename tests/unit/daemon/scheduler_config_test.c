@@ -240,6 +240,24 @@ START_TEST(test_a_reload_changes_the_lock_table_for_the_binds_after_it)
 }
 END_TEST
 
+START_TEST(
+    test_a_reload_takes_new_credentials_and_keeps_the_old_ones_where_they_are_wrong)
+{
+    char file[128];
+    running_start(&running, NULL);
+    reload_until("\"Reloaded\" what=\"login to the API server\"");
+    (void)snprintf(file, sizeof(file), "%s/kubeconfig", running.directory);
+    ck_assert_int_eq(truncate(file, 10), 0);
+    reload_until("\"Kept the old one in use\" what=\"login to the API server\"");
+    running_pods(&running, "p", 1);
+    running_bind(&running, &clients[0], "p0", "n1");
+    ck_assert_str_eq(running_error(&clients[0]), "");
+    running_release(&running, "n1", "p0");
+    running_close(clients, 1);
+    running_stop(&running);
+}
+END_TEST
+
 START_TEST(test_with_leases_a_new_lock_waits_for_a_restart)
 {
     const char *const flags[] = {"--config", path, NULL};
@@ -272,6 +290,9 @@ int main(void)
     tcase_add_test(all, test_what_is_printed_can_be_fed_back);
     tcase_add_test(all, test_a_burst_loses_no_bind_to_reloads_right_or_wrong);
     tcase_add_test(all, test_a_reload_changes_the_lock_table_for_the_binds_after_it);
+    tcase_add_test(
+        all,
+        test_a_reload_takes_new_credentials_and_keeps_the_old_ones_where_they_are_wrong);
     tcase_add_test(all, test_with_leases_a_new_lock_waits_for_a_restart);
     suite_add_tcase(suite, all);
     return run_suite(suite);

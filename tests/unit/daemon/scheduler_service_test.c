@@ -120,6 +120,24 @@ START_TEST(test_ready_is_told_when_a_bind_can_be_served_and_stopping_at_once)
 }
 END_TEST
 
+START_TEST(test_a_reload_is_told_from_its_begin_to_its_end)
+{
+    open_notify();
+    running_start(&running, NULL);
+    assert_told("READY=1");
+    ck_assert_int_eq(kill(running.pid, SIGHUP), 0);
+    assert_told("RELOADING=1\nMONOTONIC_USEC=");
+    assert_told("READY=1");
+    running_pods(&running, "p", 1);
+    running_bind(&running, &clients[0], "p0", "n1");
+    ck_assert_str_eq(running_error(&clients[0]), "");
+    running_release(&running, "n1", "p0");
+    running_close(clients, 1);
+    running_stop(&running);
+    close_notify();
+}
+END_TEST
+
 START_TEST(test_a_passed_socket_is_served_with_what_came_before)
 {
     char address[64];
@@ -170,6 +188,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_test(all,
                    test_ready_is_told_when_a_bind_can_be_served_and_stopping_at_once);
+    tcase_add_test(all, test_a_reload_is_told_from_its_begin_to_its_end);
     tcase_add_test(all, test_a_passed_socket_is_served_with_what_came_before);
     tcase_add_test(all, test_a_restart_on_a_passed_socket_refuses_no_connection);
     suite_add_tcase(suite, all);
