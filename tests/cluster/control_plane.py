@@ -159,9 +159,31 @@ class ControlPlane:
     def _start_server(self, store):
         self.with_ports(1, lambda ports: self._try_server(store, ports[0]))
 
-    def _try_server(self, store, port):
+    def start_second_server(self):
+        """Another API server on the same store, with an audit log of its own; answers its port.
+
+        Nothing uses it before something in front of both is put into the kubeconfigs.
+        """
+        first = self.port
+        try:
+            self.with_ports(1, lambda ports: self._try_server(
+                self.store, ports[0], "kube-apiserver-2", self.second_audit_log))
+            return self.port
+        finally:
+            self.port = first
+
+    @property
+    def second_audit_log(self):
+        return self.folder / "audit-2.log"
+
+    def use_server(self, port):
+        """Clients and kubeconfigs that are made from here on go to that port."""
+        self.port = port
+        self._write_kubeconfigs()
+
+    def _try_server(self, store, port, name="kube-apiserver", audit_log=None):
         keys = self.certificates
-        child = self.group.start("kube-apiserver", [
+        child = self.group.start(name, [
             self.programs["kube-apiserver"], f"--etcd-servers={store}",
             "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
             f"--secure-port={port}", "--endpoint-reconciler-type=none",
@@ -176,11 +198,11 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount",
             f"--cert-dir={self.folder / 'apiserver'}",
             f"--audit-policy-file={self.folder / 'audit-policy.json'}",
-            f"--audit-log-path={self.audit_log}", "--audit-log-maxsize=10000",
+            f"--audit-log-path={audit_log or self.audit_log}", "--audit-log-maxsize=10000",
             *self.server_flags])
         self.port = port
-        self.probes["kube-apiserver"] = self.client().is_ready
-        self.group.wait_until("kube-apiserver", child, self.probes["kube-apiserver"], 120)
+        self.probes[name] = self.client().is_ready
+        self.group.wait_until(name, child, self.probes[name], 120)
 
     def _write_kubeconfigs(self):
         for user, token in self.tokens.items():

@@ -43,6 +43,13 @@ class Books:
         self.places[uid] = chosen
         return chosen
 
+    def _patch(self, path, body):
+        """Once more where the connection was lost: the same again changes nothing."""
+        try:
+            return self.client.request("PATCH", path, body, api.MERGE_PATCH)
+        except (OSError, http.client.HTTPException):
+            return self.client.request("PATCH", path, body, api.MERGE_PATCH)
+
     def filter(self, request):
         pod, names = request["Pod"], request.get("NodeNames") or []
         metadata = pod["metadata"]
@@ -51,13 +58,13 @@ class Books:
         with self.mutex:
             chosen = self.place(pod, names)
             devices = f"GPU-{metadata['uid'][:8]},NVIDIA,1000,10:;"
-            answer = self.client.request(
-                "PATCH", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
+            answer = self._patch(
+                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
                 {"metadata": {"uid": metadata["uid"], "annotations": {
                     "hami.io/vgpu-node": chosen,
                     "hami.io/vgpu-time": str(int(time.time())),
                     "hami.io/vgpu-devices-to-allocate": devices,
-                    "hami.io/vgpu-devices-allocated": devices}}}, api.MERGE_PATCH)
+                    "hami.io/vgpu-devices-allocated": devices}}})
         if answer.code != 200:
             return {"NodeNames": None, "Error": f"the pod could not be written: {answer}"}
         failed = {name: "another node was chosen" for name in names if name != chosen}
