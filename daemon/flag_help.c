@@ -28,6 +28,29 @@ static void write_wrapped(FILE *out, const char *text, int indent)
     (void)fputc('\n', out);
 }
 
+/* "(1s to 1m0s)" behind what has a range. */
+static void write_range(FILE *out, const struct hamid_flag *flag)
+{
+    char minimum[32];
+    char maximum[32];
+    if (flag->kind == HAMID_FLAG_DURATION) {
+        hamid_duration_format(flag->minimum, minimum, sizeof(minimum));
+        hamid_duration_format(flag->maximum, maximum, sizeof(maximum));
+    } else if (flag->kind == HAMID_FLAG_NUMBER) {
+        (void)snprintf(minimum, sizeof(minimum), "%llu",
+                       (unsigned long long)flag->minimum);
+        (void)snprintf(maximum, sizeof(maximum), "%llu",
+                       (unsigned long long)flag->maximum);
+    } else {
+        return;
+    }
+    if (flag->maximum != 0) {
+        (void)fprintf(out, "  (%s to %s)", minimum, maximum);
+    } else {
+        (void)fprintf(out, "  (at least %s)", minimum);
+    }
+}
+
 static void write_flag(FILE *out, const struct hamid_flag *flag)
 {
     const char *dashes = strlen(flag->name) == 1 ? "-" : "--";
@@ -35,6 +58,7 @@ static void write_flag(FILE *out, const struct hamid_flag *flag)
     if (flag->argument != NULL) {
         (void)fprintf(out, "%s%s", strlen(flag->name) == 1 ? "=" : " ", flag->argument);
     }
+    write_range(out, flag);
     if (flag->kind == HAMID_FLAG_LIST || flag->kind == HAMID_FLAG_PAIRS) {
         (void)fputs("  (may be repeated)", out);
     }

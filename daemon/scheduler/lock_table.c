@@ -318,21 +318,3 @@ size_t lock_table_keys(const struct lock_table *table, const char **ret)
     memcpy(ret, table->keys, sizeof(table->keys));
     return table->key_count;
 }
-
-char *lock_table_describe(void)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < STANDARD_COUNT; i++) {
-        (void)fprintf(out, "%s=%s\n", standard[i].resource, standard[i].key);
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}

@@ -48,8 +48,4 @@ void lock_table_judge(const struct lock_table *table, const char *const *resourc
 /* Every key that a pod can come to need: at most HAMI_NODELOCK_KEYS_MAX. */
 size_t lock_table_keys(const struct lock_table *table, const char **ret);
 
-/* HAMi's own rows as "resource=key" lines, for the help and the documentation's test. To
- * be freed. */
-char *lock_table_describe(void);
-
 #endif

@@ -19,76 +19,6 @@
 #define MINUTE_MS 60000u
 #define EXPIRE_DEFAULT_MS (5 * MINUTE_MS)
 
-static const char *const ignored_names[] = {
-    "node-scheduler-policy",
-    "gpu-scheduler-policy",
-    "metrics-bind-address",
-    "node-label-selector",
-    "kube-qps",
-    "kube-burst",
-    "kube-timeout",
-    "node-lock-retry-timeout",
-    "force-overwrite-default-scheduler",
-    "leader-elect",
-    "leader-elect-resource-name",
-    "leader-elect-resource-namespace",
-    "legacy-metrics",
-    "debug",
-    "device-config-file",
-    "enable-ascend",
-    "enable-iluvatar",
-    "profiling",
-    "default-mem",
-    "default-cores",
-    "default-gpu",
-    "cambricon-mlu-name",
-    "cambricon-mlu-memory",
-    "cambricon-mlu-cores",
-    "dcu-name",
-    "dcu-memory",
-    "dcu-cores",
-    "mthreads-name",
-    "mthreads-memory",
-    "mthreads-cores",
-    "metax-name",
-    "metax-memory",
-    "metax-cores",
-    "metax-vgpu-name",
-    "metax-vgpu-memory",
-    "metax-vgpu-cores",
-    "sgpu-topology-aware",
-    "kunlun-name",
-    "kunlun-vxpu-name",
-    "kunlun-vxpu-memory",
-    "enflame-vgcu-name",
-    "enflame-vgcu-percentage",
-    "enflame-gcu-name",
-    "resource-name",
-    "resource-mem",
-    "resource-cores",
-    "resource-mem-percentage",
-    "resource-priority",
-    "overwrite-env",
-    "iluvatar-name",
-    "iluvatar-memory",
-    "iluvatar-cores",
-    "aws-neuron-name",
-    "aws-neuron-core-name",
-    "logtostderr",
-    "alsologtostderr",
-    "stderrthreshold",
-    "log_dir",
-    "log_file",
-    "log_file_max_size",
-    "add_dir_header",
-    "skip_headers",
-    "skip_log_headers",
-    "one_output",
-    "vmodule",
-    "log_backtrace_at",
-};
-
-#define IGNORED_COUNT (sizeof(ignored_names) / sizeof(ignored_names[0]))
 #define METRICS_LISTEN_DEFAULT "127.0.0.1:9397"
 #define LEASE_NAMESPACE_DEFAULT "hami-nodelock"
 
@@ -99,7 +29,7 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
          "Where the extender's verbs are served. Default 127.0.0.1:8080. Port 0 takes a "
          "free one. Beyond the loopback it wants --tls-cert-file and --client-ca-file.",
          0, 0, NULL},
-        {"metrics-listen", NULL, HAMID_FLAG_TEXT, &o->metrics_listen, "HOST:PORT",
+        {"metrics-listen", NULL, HAMID_FLAG_TEXT, &o->metrics_given, "HOST:PORT",
          "A second listener: the status page, its API, metrics and probes; none of them "
          "changes anything. Beyond the loopback, where whoever reaches it reads names of "
          "nodes and pods, it wants --tls-cert-file. 'none' opens none. "
@@ -332,11 +262,7 @@ static void fill_table(struct scheduler_options *o)
     add_queue(&o->config, o);
     add_store(&o->config, o);
     add_rest(&o->config, o);
-    for (size_t i = 0; i < IGNORED_COUNT; i++) {
-        const struct hamid_flag row = {
-            .name = ignored_names[i], .kind = HAMID_FLAG_IGNORED, .value = &o->ignored};
-        hamid_config_add(&o->config, &row, 1);
-    }
+    scheduler_options_add_hamis(&o->config, &o->ignored);
 }
 
 /* ---- what must fit together ----------------------------------------------------- */
@@ -376,6 +302,7 @@ static void settle_metrics_listen(struct scheduler_options *options)
 {
     size_t length = strlen(options->listen);
     bool takes_any_port = length >= 2 && strcmp(options->listen + length - 2, ":0") == 0;
+    options->metrics_listen = options->metrics_given;
     if (options->metrics_listen == NULL) {
         options->metrics_listen = takes_any_port ? "127.0.0.1:0" : METRICS_LISTEN_DEFAULT;
     }
@@ -434,7 +361,7 @@ static void check_listeners(const struct scheduler_options *options,
             problems,
             "%s: '%.128s' is no loopback address such as 127.0.0.1:9397; beyond it give "
             "--tls-cert-file and --tls-key-file, or --metrics-allow-plain",
-            PLACE(options, metrics_listen, place), options->metrics_listen);
+            PLACE(options, metrics_given, place), options->metrics_listen);
     }
 }
 

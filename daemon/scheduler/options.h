@@ -13,7 +13,8 @@
 
 struct scheduler_options {
     const char *listen;
-    const char *metrics_listen; /* NULL = none */
+    const char *metrics_given;  /* as it was said; NULL = not at all */
+    const char *metrics_listen; /* what that comes to; NULL = none */
     const char *address_file;   /* NULL = none */
     bool allow_remote;
     bool metrics_allow_plain;
@@ -71,6 +72,10 @@ bool scheduler_options_allow(const struct scheduler_options *options, bool is_ex
                              const char *address);
 
 void scheduler_options_done(struct scheduler_options *options);
+
+/* options_hami.c: rows for flags of HAMi's own that are ignored. */
+void scheduler_options_add_hamis(struct hamid_config *config,
+                                 struct hamid_flag_list *ignored);
 
 /* The --help text; to be freed. */
 char *scheduler_options_help(void);
