@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "flags.h"
+#include "sources.h"
 
 /* Exit statuses. doctor's own: its findings decide. */
 #define EXIT_FAILED 1   /* it could not be done; standard error says why */
@@ -22,7 +23,7 @@
 
 /* The command line; texts borrowed from argv, NULL where not given. */
 struct options {
-    const char *hamid;
+    struct source_hamid hamid; /* url NULL = none */
     const char *kubeconfig;
     const char *context;
     bool allows_exec;

@@ -28,8 +28,8 @@ static const struct command table[] = {
      "to\nhamid alone.\n\nExamples:\n"
      "  hamictl locks\n"
      "  hamictl locks --node gpu-0 -o json\n"
-     "  kubectl -n kube-system port-forward deploy/kube-scheduler 8080 &\n"
-     "  hamictl locks --hamid http://127.0.0.1:8080",
+     "  kubectl -n kube-system port-forward deploy/kube-scheduler 9397 &\n"
+     "  hamictl locks --hamid http://127.0.0.1:9397",
      command_locks},
     {QUEUE, "queue", "hamictl queue", "NODE [flags]",
      "who waits for a node, in the order in which they are served",
@@ -37,8 +37,8 @@ static const struct command table[] = {
      "who holds it.",
      "Queues are known to hamid alone: without --hamid only the holder is told.\n\n"
      "Examples:\n"
-     "  hamictl queue gpu-0 --hamid http://127.0.0.1:8080\n"
-     "  hamictl queue gpu-0 --hamid http://127.0.0.1:8080 -o json",
+     "  hamictl queue gpu-0 --hamid http://127.0.0.1:9397\n"
+     "  hamictl queue gpu-0 --hamid http://127.0.0.1:9397 -o json",
      command_queue},
     {EXPLAIN, "explain", "hamictl explain", "NAMESPACE/POD [flags]",
      "why a pod waits, and what would free its node",
@@ -46,7 +46,7 @@ static const struct command table[] = {
      "pod stands, and what would free the lock.",
      "Examples:\n"
      "  hamictl explain default/train-0\n"
-     "  hamictl explain default/train-0 --hamid http://127.0.0.1:8080    (with its place "
+     "  hamictl explain default/train-0 --hamid http://127.0.0.1:9397    (with its place "
      "in the queue)",
      command_explain},
     {RELEASE, "release", "hamictl release", "NODE --expect TOKEN [flags]",
@@ -71,7 +71,7 @@ static const struct command table[] = {
      "line for each change.",
      "It asks hamid every --interval, or where none is named the API server, answered "
      "from its\ncache. Interrupt it to end it.\n\nExamples:\n"
-     "  hamictl watch --hamid http://127.0.0.1:8080\n"
+     "  hamictl watch --hamid http://127.0.0.1:9397\n"
      "  hamictl watch --node gpu-0 --interval 1s | tee locks.txt\n"
      "  hamictl watch -o json --for 1m",
      command_watch},
@@ -110,8 +110,14 @@ static const struct {
 } flag_table[] = {
 #define TEXT HAMID_FLAG_TEXT
 #define AT(member) offsetof(struct options, member)
-    {ALL & ~RELEASE, "hamid", NULL, TEXT, AT(hamid), "URL",
+    {ALL & ~RELEASE, "hamid", NULL, TEXT, AT(hamid.url), "URL",
      "Ask this hamid scheduler: the address of its --listen or --metrics-listen."},
+    {ALL & ~RELEASE, "hamid-ca-file", NULL, TEXT, AT(hamid.ca_file), "FILE",
+     "PEM file that verifies hamid's certificate, where it speaks HTTPS."},
+    {ALL & ~RELEASE, "hamid-cert-file", NULL, TEXT, AT(hamid.certificate_file), "FILE",
+     "PEM file with the certificate that is shown to hamid."},
+    {ALL & ~RELEASE, "hamid-key-file", NULL, TEXT, AT(hamid.key_file), "FILE",
+     "PEM file with its private key. Default: --hamid-cert-file."},
     {ALL, "kubeconfig", NULL, TEXT, AT(kubeconfig), "FILE",
      "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
      "service account."},
@@ -140,7 +146,7 @@ static const struct {
      "A ConfigMap with kube-scheduler's configuration. May be given again. Default: "
      "those of HAMi's chart, wherever they are."},
     {DOCTOR, "extender", NULL, TEXT, AT(extender), "URL",
-     "The urlPrefix by which kube-scheduler reaches hamid. Default: --hamid, else "
+     "The urlPrefix by which kube-scheduler reaches hamid. Default: "
      "http://127.0.0.1:8080."},
     {DOCTOR, "as", NULL, TEXT, AT(as), "USER",
      "Whose rights are looked at. Default: the service account of the pod in which hamid "

@@ -29,26 +29,32 @@ static void say_wait(const json_t *node, const json_t *waiter)
                  expected[0] != '-' ? expected : "");
 }
 
-static int say_lock(hami_kubernetes *client, const char *node, const json_t *slot,
-                    char *error)
+static void say_slot(const char *node, const json_t *slot)
 {
-    char text[EXPLAIN_TEXT_MAX];
     char age[32];
-    bool exists = false;
-    json_t *holder = NULL;
-    const char *namespace_name = source_text(slot, "namespace");
-    const char *name = source_text(slot, "pod");
     const json_t *seconds = json_object_get(slot, "ageSeconds");
+    const char *name = source_text(slot, "pod");
     table_age(seconds != NULL ? json_number_value(seconds) : -1, age, sizeof(age));
     (void)printf("Node %s: %s is %s", node, source_text(slot, "key"),
                  source_text(slot, "state"));
     if (name[0] != '\0') {
-        (void)printf(" by pod %s/%s", namespace_name, name);
+        (void)printf(" by pod %s/%s", source_text(slot, "namespace"), name);
     }
     (void)printf(" (fence %s, age %s).\n", source_text(slot, "fence"), age);
     if (source_text(slot, "reason")[0] != '\0') {
         (void)printf("  hamid says: %s.\n", source_text(slot, "reason"));
     }
+}
+
+static int say_lock(hami_kubernetes *client, const char *node, const json_t *slot,
+                    char *error)
+{
+    char text[EXPLAIN_TEXT_MAX];
+    bool exists = false;
+    json_t *holder = NULL;
+    const char *namespace_name = source_text(slot, "namespace");
+    const char *name = source_text(slot, "pod");
+    say_slot(node, slot);
     if (name[0] != '\0') {
         holder = source_pod(client, namespace_name, name, &exists, error);
         if (holder == NULL && error[0] != '\0') {
@@ -100,8 +106,8 @@ static int explain_with(hami_kubernetes *client, const struct options *options,
     }
     explain_pod(pod, text, sizeof(text));
     (void)printf("Pod %s/%s %s.\n", namespace_name, name, text);
-    json_t *nodes = options->hamid != NULL ? source_from_hamid(options->hamid, error)
-                                           : source_from_cluster(client, NULL, error);
+    json_t *nodes = options->hamid.url != NULL ? source_from_hamid(&options->hamid, error)
+                                               : source_from_cluster(client, NULL, error);
     const json_t *entry = explain_find_waiter(nodes, namespace_name, name, &waiter);
     const char *node = entry != NULL ? source_text(entry, "node")
                        : pod != NULL ? explain_node_of(pod)
@@ -109,7 +115,7 @@ static int explain_with(hami_kubernetes *client, const struct options *options,
     int status = nodes != NULL ? 0 : -1;
     if (entry != NULL) {
         say_wait(entry, waiter);
-    } else if (options->hamid != NULL && nodes != NULL) {
+    } else if (options->hamid.url != NULL && nodes != NULL) {
         (void)puts("It waits in no queue of this hamid.");
     }
     if (status == 0 && node[0] != '\0') {
@@ -118,6 +124,33 @@ static int explain_with(hami_kubernetes *client, const struct options *options,
     json_decref(nodes);
     json_decref(pod);
     return status == 0 ? 0 : command_fail(error);
+}
+
+/* Without a login to the API server: what hamid alone knows. */
+static int explain_by_hamid(const struct options *options, const char *namespace_name,
+                            const char *name)
+{
+    char error[SOURCE_ERROR_MAX] = "";
+    const json_t *waiter = NULL;
+    const json_t *slot = NULL;
+    size_t index = 0;
+    json_t *nodes = source_from_hamid(&options->hamid, error);
+    if (nodes == NULL) {
+        return command_fail(error);
+    }
+    const json_t *entry = explain_find_waiter(nodes, namespace_name, name, &waiter);
+    (void)printf("Without a login to the API server hamid alone is asked.\n");
+    if (entry == NULL) {
+        (void)puts("It waits in no queue of this hamid.");
+    } else {
+        say_wait(entry, waiter);
+        json_array_foreach(json_object_get(entry, "slots"), index, slot)
+        {
+            say_slot(source_text(entry, "node"), slot);
+        }
+    }
+    json_decref(nodes);
+    return 0;
 }
 
 int command_explain(const struct options *options)
@@ -132,10 +165,11 @@ int command_explain(const struct options *options)
         return EXIT_USAGE;
     }
     hami_kubernetes *client = command_login(options, error);
-    if (client == NULL) {
+    if (client == NULL && options->hamid.url == NULL) {
         return command_fail(error);
     }
-    int status = explain_with(client, options, namespace_name, name);
+    int status = client != NULL ? explain_with(client, options, namespace_name, name)
+                                : explain_by_hamid(options, namespace_name, name);
     (void)hami_kubernetes_free(client);
     return status;
 }

@@ -80,7 +80,7 @@ static int show_queue(const struct options *options, const char *node, json_t *e
 {
     const json_t *waiters = json_object_get(entry, "waiters");
     say_holders(node, json_object_get(entry, "slots"));
-    if (options->hamid == NULL) {
+    if (options->hamid.url == NULL) {
         (void)puts("Who waits is known to hamid alone: name it by --hamid URL.");
         return 0;
     }
@@ -112,7 +112,7 @@ int command_queue(const struct options *options)
     int status = 0;
     if (options->is_json) {
         /* Not known is not the same as nobody. */
-        if (options->hamid == NULL) {
+        if (options->hamid.url == NULL) {
             (void)json_object_set_new(entry, "waiters", json_null());
         }
         command_print_json(json_incref(entry));

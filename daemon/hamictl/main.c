@@ -46,8 +46,8 @@ hami_kubernetes *command_login(const struct options *options, char *error)
 
 json_t *command_nodes(const struct options *options, char *error)
 {
-    if (options->hamid != NULL) {
-        return source_from_hamid(options->hamid, error);
+    if (options->hamid.url != NULL) {
+        return source_from_hamid(&options->hamid, error);
     }
     hami_kubernetes *client = command_login(options, error);
     if (client == NULL) {

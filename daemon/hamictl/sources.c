@@ -11,18 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-#include <curl/curl.h>
 #include <hami/handshake.h>
 
-#define ANSWER_MAX (64u << 20)
 #define TIMEOUT_MS 10000
 #define PAGE 500
 #define METADATA_LIST "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-
-struct answer {
-    char *text;
-    size_t length;
-};
 
 const char *source_text(const json_t *object, const char *name)
 {
@@ -36,86 +29,6 @@ static bool is_name(const char *text)
     size_t length = strlen(text);
     return length > 0 && length <= 253 && text[0] != '.' &&
            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == length;
-}
-
-/* ---- hamid ---------------------------------------------------------------------- */
-
-static size_t collect(char *bytes, size_t size, size_t count, void *data)
-{
-    struct answer *answer = data;
-    size_t length = size * count;
-    if (answer->length + length > ANSWER_MAX) {
-        return 0;
-    }
-    char *text = realloc(answer->text, answer->length + length + 1);
-    if (text == NULL) {
-        return 0;
-    }
-    memcpy(text + answer->length, bytes, length);
-    answer->text = text;
-    answer->length += length;
-    text[answer->length] = '\0';
-    return length;
-}
-
-static CURLcode fetch(const char *url, struct answer *answer, long *status, char *reason)
-{
-    CURL *handle = curl_easy_init();
-    if (handle == NULL) {
-        return CURLE_OUT_OF_MEMORY;
-    }
-    (void)curl_easy_setopt(handle, CURLOPT_URL, url);
-    (void)curl_easy_setopt(handle, CURLOPT_PROXY, "");
-    (void)curl_easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    (void)curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
-    (void)curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason);
-    (void)curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, collect);
-    (void)curl_easy_setopt(handle, CURLOPT_WRITEDATA, answer);
-    CURLcode result = curl_easy_perform(handle);
-    (void)curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, status);
-    curl_easy_cleanup(handle);
-    return result;
-}
-
-json_t *source_from_hamid(const char *url, char *error)
-{
-    char reason[CURL_ERROR_SIZE] = "";
-    char full[512];
-    struct answer answer = {NULL, 0};
-    json_t *nodes = NULL;
-    long status = 0;
-    int length = (int)strlen(url);
-    while (length > 0 && url[length - 1] == '/') {
-        length--;
-    }
-    (void)snprintf(full, sizeof(full), "%.*s/v1/locks", length, url);
-    CURLcode result = fetch(full, &answer, &status, reason);
-    if (result != CURLE_OK) {
-        (void)snprintf(
-            error, SOURCE_ERROR_MAX,
-            "could not ask hamid at %s: %s; --hamid takes the address of its --listen or "
-            "--metrics-listen, and without --hamid the API server is asked",
-            full, reason[0] != '\0' ? reason : curl_easy_strerror(result));
-    } else if (status != 200) {
-        (void)snprintf(error, SOURCE_ERROR_MAX,
-                       "%s answered with status %ld; is that a hamid scheduler?", full,
-                       status);
-    } else {
-        json_t *root = json_loadb(answer.text, answer.length, 0, NULL);
-        nodes = json_incref(json_object_get(root, "nodes"));
-        json_decref(root);
-        if (!json_is_array(nodes)) {
-            json_decref(nodes);
-            nodes = NULL;
-            (void)snprintf(
-                error, SOURCE_ERROR_MAX,
-                "%s did not answer with a locks view; is that a hamid scheduler?", full);
-        }
-    }
-    free(answer.text);
-    return nodes;
 }
 
 /* ---- the API server ------------------------------------------------------------- */

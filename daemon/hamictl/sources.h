@@ -17,13 +17,24 @@
 
 #define SOURCE_ERROR_MAX 1024
 
+/* A hamid, and how to be sure of each other where it speaks HTTPS; texts borrowed. */
+struct source_hamid {
+    const char *url;     /* "http://127.0.0.1:9397", with or without '/' at its end */
+    const char *ca_file; /* NULL = the system's */
+    const char *certificate_file;
+    const char *key_file; /* NULL = in certificate_file */
+};
+
 /*
- * Asks a hamid.
- * @url     "http://127.0.0.1:8080", with or without '/' at its end
+ * Asks a hamid for its locks view.
  * @error   SOURCE_ERROR_MAX bytes; says what to do
  * Returns  new: an array of nodes; NULL on failure
  */
-json_t *source_from_hamid(const char *url, char *error);
+json_t *source_from_hamid(const struct source_hamid *hamid, char *error);
+
+/* GETs a text, to be freed, whatever the status; NULL without an answer. */
+char *source_hamid_text(const struct source_hamid *hamid, const char *path,
+                        long *ret_status, char *error);
 
 /* Logs in: by that kubeconfig, or by the environment where NULL. NULL on failure.
  * @flags  HAMI_KUBERNETES_ALLOW_EXEC */

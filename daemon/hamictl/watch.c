@@ -189,7 +189,7 @@ static json_t *look(struct watch *watch, char *error)
     const struct options *options = watch->options;
     json_t *nodes = watch->client != NULL
                         ? source_from_cache(watch->client, options->node, error)
-                        : source_from_hamid(options->hamid, error);
+                        : source_from_hamid(&options->hamid, error);
     if (nodes == NULL || options->node == NULL) {
         return nodes;
     }
@@ -232,11 +232,11 @@ int command_watch(const struct options *options)
 {
     char error[SOURCE_ERROR_MAX] = "";
     struct watch watch = {.options = options, .before = json_object()};
-    uint64_t interval_ms = options->interval_ms != 0 ? options->interval_ms
-                           : options->hamid != NULL  ? INTERVAL_HAMID_MS
-                                                     : INTERVAL_CLUSTER_MS;
+    uint64_t interval_ms = options->interval_ms != 0    ? options->interval_ms
+                           : options->hamid.url != NULL ? INTERVAL_HAMID_MS
+                                                        : INTERVAL_CLUSTER_MS;
     watch.is_table = !options->is_json && isatty(STDOUT_FILENO) == 1;
-    if (options->hamid == NULL) {
+    if (options->hamid.url == NULL) {
         watch.client = command_login(options, error);
         if (watch.client == NULL) {
             json_decref(watch.before);

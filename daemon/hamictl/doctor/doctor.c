@@ -214,6 +214,7 @@ static void look(struct doctor *doctor)
     doctor_read_nodes(doctor);
     doctor_read_kubeconfig(doctor);
     doctor_check_server(doctor);
+    doctor_check_hamid(doctor);
     doctor_read_configs(doctor);
     doctor_check_extenders(doctor);
     doctor_check_schedulers(doctor);
@@ -229,9 +230,7 @@ int command_doctor(const struct options *options)
     struct doctor doctor = {.options = options, .report = json_array()};
     int status = EXIT_FAILED;
     int code = 0;
-    doctor.extender = options->extender != NULL ? options->extender
-                      : options->hamid != NULL  ? options->hamid
-                                                : DEFAULT_EXTENDER;
+    doctor.extender = options->extender != NULL ? options->extender : DEFAULT_EXTENDER;
     doctor.client = command_login(options, error);
     json_t *version = doctor.client != NULL
                           ? source_get(doctor.client, "/version", NULL, &code, error)

@@ -91,6 +91,7 @@ void doctor_check_extenders(struct doctor *doctor); /* kube-scheduler's configur
 void doctor_check_rights(struct doctor *doctor);
 void doctor_check_tls(struct doctor *doctor);
 void doctor_check_server(struct doctor *doctor); /* version, clock */
+void doctor_check_hamid(struct doctor *doctor);  /* where --hamid names one */
 void doctor_check_policies(struct doctor *doctor);
 void doctor_check_schedulers(struct doctor *doctor); /* one that binds, plugins */
 void doctor_check_locks(struct doctor *doctor);      /* and what nodes say */

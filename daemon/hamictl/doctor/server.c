@@ -129,6 +129,33 @@ void doctor_check_server(struct doctor *doctor)
     check_clock(doctor);
 }
 
+/* ---- hamid itself ----------------------------------------------------------------- */
+
+void doctor_check_hamid(struct doctor *doctor)
+{
+    char error[SOURCE_ERROR_MAX] = "";
+    long status = 0;
+    doctor_begin(doctor, "hamid-ready", "hamid can serve binds");
+    if (doctor->options->hamid.url == NULL) {
+        doctor_skip(doctor, "none is named by --hamid");
+        return;
+    }
+    char *text =
+        source_hamid_text(&doctor->options->hamid, "/readyz", &status, error);
+    if (text == NULL) {
+        doctor_find(doctor, SEVERITY_ERROR, json_sprintf("%s", error),
+                    json_string("While hamid is down every bind fails."),
+                    json_string("Look at its pod's log, or name another address."));
+    } else if (status != 200) {
+        text[strcspn(text, "\n")] = '\0';
+        doctor_find(doctor, SEVERITY_ERROR,
+                    json_sprintf("hamid is not ready: %.300s", text),
+                    json_string("While it isn't, binds are refused and pods wait."),
+                    json_string("Look at its log, and at the other findings."));
+    }
+    free(text);
+}
+
 /* ---- admission policies --------------------------------------------------------- */
 
 static const json_t *find_named(const json_t *items, const char *name)

@@ -90,14 +90,14 @@ static void check_flags(struct doctor *doctor)
                         "replace --filter-insecure by --filter-ca-file."));
     }
     if (is_true(doctor_hamid_flag(doctor, "allow-remote")) &&
-        doctor_hamid_flag(doctor, "tls-client-ca-file") == NULL) {
+        doctor_hamid_flag(doctor, "client-ca-file") == NULL) {
         doctor_find(doctor, SEVERITY_ERROR,
                     json_string("hamid runs with --allow-remote, and checks no client "
                                 "certificate"),
                     json_string("Whoever reaches its port can bind pods anywhere."),
                     json_string("Remove --allow-remote and listen on 127.0.0.1, in "
                                 "kube-scheduler's pod; or ask for client certificates by "
-                                "--tls-client-ca-file."));
+                                "--client-ca-file."));
     }
 }
 
