@@ -4,10 +4,10 @@
 
 First a burst, in which hamid has the accounts of the manifests and its node's token is bound to that
 node. Then attempts of all sorts: everybody may do everything by RBAC, so that what is refused is
-refused by a policy.
+refused by a policy. At last an operator with hamictl, who may do what the roles say and no more.
 """
 
-from cluster import admission_attempts, api, burst, control_plane, deployment, manifests, processes
+from cluster import admission_attempts, api, burst, control_plane, deployment, manifests, operators, processes
 
 FIRST_MINOR = 30
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -41,6 +41,10 @@ def run(results, plane):
     attempts = admission_attempts.Attempts(plane, NODES)
     for attempt in attempts.all():
         attempts.check(results, attempt)
+    client.need("DELETE", RBAC + "/clusterrolebindings/test-everything")
+    deployment.wait_until(lambda: plane.client("operator").request(
+        "GET", "/api/v1/nodes").code == 403, 30, "the end of the role for everybody")
+    operators.check(results, plane, client)
     return {"attempts": attempts.count, "burst": values}
 
 
