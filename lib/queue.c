@@ -7,6 +7,8 @@
  */
 #include "queue.h"
 
+#define OLDER_LOOKS 64
+
 /* ---- the order ---- */
 
 static struct hami_internal_turn *turn_of(struct hami_internal_branch *branch)
@@ -238,6 +240,26 @@ struct spot {
     bool in_lane;                        /* in the order of the lane's places */
 };
 
+/* Not before an older one of its lane: a member that was put before others is in no
+ * lane's index. It stands near; the look for it is bounded. */
+static struct hami_internal_branch *
+behind_older(const struct hami_internal_queue *queue, struct hami_internal_branch *behind,
+             const struct hami_internal_waiter *waiter)
+{
+    const struct hami_internal_list *next =
+        behind ? waiter_of(turn_of(behind))->link.next : queue->waiters.next;
+
+    for (size_t i = 0; i < OLDER_LOOKS && next != &queue->waiters; i++) {
+        struct hami_internal_waiter *one =
+            LIST_ENTRY(next, struct hami_internal_waiter, link);
+        if (one->priority == waiter->priority && one->place < waiter->place) {
+            behind = &one->turn.branch;
+        }
+        next = next->next;
+    }
+    return behind;
+}
+
 /* Right before the first of its lane that came later: nobody was served in between whom
  * it could overtake. */
 static bool find_old_place(const struct hami_internal_queue *queue,
@@ -261,7 +283,8 @@ static bool find_old_place(const struct hami_internal_queue *queue,
     if (waiter->overtaken >= queue->overtaken_max) {
         struct hami_internal_branch *later = first_later(queue, waiter->place);
         if (later) {
-            ret->behind = later_of(peer, hami_internal_tree_previous(later));
+            ret->behind = behind_older(
+                queue, later_of(peer, hami_internal_tree_previous(later)), waiter);
             return true;
         }
     }
@@ -283,7 +306,7 @@ static struct spot find_spot(const struct hami_internal_queue *queue,
     }
     spot.overtakes = true;
     spot.behind = last_barrier(queue, waiter->priority);
-    if (!waiter->group) {
+    if (!waiter->group || waiter->returned) {
         return spot;
     }
     struct hami_internal_branch *member = last_member(queue, waiter);

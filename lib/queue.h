@@ -12,8 +12,8 @@
  *
  * The bound: whoever is put before a waiter that was there already, overtakes it. A
  * waiter that was overtaken `overtaken_max` times is passed by no newcomer any more, and
- * so are all who stand before it. One that comes back to its old place overtakes nobody.
- * A waiter that left takes the count along with its place: who was overtaken so often
+ * so are all who stand before it. One that comes back to its old place overtakes nobody
+ * of its lane, and follows no group. A waiter that left takes the count along with its place: who was overtaken so often
  * before it left comes back before everybody that came later, of whatever lane. So nobody
  * starves.
  */

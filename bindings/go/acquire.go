@@ -29,7 +29,8 @@ type Request struct {
 	Node     string
 	Owner    Owner
 	Keys     []string // all in one grant and one write; the manager's key if empty
-	Priority int32    // higher goes first, but passes one waiter at most 4 times
+	Priority int32    // higher goes first, but a waiter is overtaken Config.OvertakenMax times at most
+	Group    string   // its members, of one namespace and priority, are served one after the other
 }
 
 // acquisition is one acquire from its start to its callback. mutex guards wait and ended, and keeps
@@ -76,6 +77,7 @@ func (r *Request) fill(native *C.struct_hami_nodelock_request, t *texts) {
 	native.keys = t.list(r.Keys)
 	native.key_count = C.size_t(len(r.Keys))
 	native.priority = C.int32_t(r.Priority)
+	native.group = t.optional(r.Group)
 }
 
 // Acquire takes the node's lock for an owner: it waits in the order of arrival, and for any foreign
@@ -143,29 +145,18 @@ func (m *Manager) start(ctx context.Context, request Request, try bool,
 	handle := native.NewHandle(one)
 	one.mutex.Lock()
 	defer one.mutex.Unlock()
+	var detail C.struct_hami_error
+	detail.size = C.size_t(unsafe.Sizeof(detail))
 	code := C.nodelock_go_acquire_start(m.core.lock, &asked, C.bool(try), C.uintptr_t(handle),
-		&one.wait)
+		&one.wait, &detail)
 	if code != 0 {
 		native.DeleteHandle(handle)
-		return m.core.refused(code, &asked)
+		return failure("acquire", code, &detail, nil)
 	}
 	if ctx.Done() != nil {
 		one.stop = context.AfterFunc(ctx, one.abort)
 	}
 	return nil
-}
-
-// refused adds the text that only the blocking form tells: it refuses the same at its entry.
-func (m *manager) refused(code C.int, asked *C.struct_hami_nodelock_request) error {
-	var detail C.struct_hami_error
-	if code != C.HAMI_E_INVAL {
-		return failure("acquire", code, nil, nil)
-	}
-	var lease *C.hami_lease
-	detail.size = C.size_t(unsafe.Sizeof(detail))
-	asked.deadline_ns = 0
-	C.hami_nodelock_try_acquire(m.lock, asked, &lease, &detail)
-	return failure("acquire", code, &detail, nil)
 }
 
 // abort ends the wait of a cancelled context.

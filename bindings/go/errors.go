@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"syscall"
+	"time"
 )
 
 // Code is why something failed, and itself an error: compare with errors.Is, or take it out of an
@@ -56,6 +58,11 @@ type Error struct {
 	Status    int           // HTTP status where there was one
 	Errno     syscall.Errno // where there was one
 	Cause     error         // the context's error and cause, or nil
+
+	// Of an acquire that ended with ErrLimit or ErrTimedOut.
+	Position int           // waiters that stood before it
+	Waiting  int           // waiters of the node
+	Expected time.Duration // from then on until its turn, by the node's pace; 0 = not measured
 }
 
 // Error gives one line for people.
@@ -99,6 +106,9 @@ func failure(operation string, code C.int, detail *C.struct_hami_error, ctx cont
 		made.Text = C.GoString(&detail.text[0])
 		made.Status = int(detail.status)
 		made.Errno = syscall.Errno(detail.system)
+		made.Position = int(detail.position)
+		made.Waiting = int(detail.waiting)
+		made.Expected = time.Duration(min(uint64(detail.expected_ns), math.MaxInt64))
 	}
 	return made
 }

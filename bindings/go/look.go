@@ -33,6 +33,11 @@ type Stats struct {
 	Waiters     int    // waiting now
 	Leases      int    // not consumed yet
 	Nodes       int    // known now
+
+	RefusedFull      uint64 // of the refusals: the node's queue was full
+	RefusedNamespace uint64 // the namespace's part of it was full
+	RefusedEarly     uint64 // the turn could not come before the deadline
+	RefusedStalled   uint64 // the holder stalled
 }
 
 // Stats reads totals and gauges.
@@ -64,6 +69,11 @@ func (m *Manager) Stats() (Stats, error) {
 		Waiters:     int(found.waiters),
 		Leases:      int(found.leases),
 		Nodes:       int(found.nodes),
+
+		RefusedFull:      uint64(found.refused_full),
+		RefusedNamespace: uint64(found.refused_namespace),
+		RefusedEarly:     uint64(found.refused_early),
+		RefusedStalled:   uint64(found.refused_stalled),
 	}, nil
 }
 
@@ -111,6 +121,34 @@ type Waiter struct {
 	Priority int32
 	Waited   time.Duration
 	Left     time.Duration // until its deadline; huge if it has none
+
+	Group     string        // empty = none
+	Overtaken int           // times that somebody who came later was put before it
+	Expected  time.Duration // until its turn, by the node's pace; 0 = next, or not measured
+}
+
+// HandOverKind is how a lock came to its owner.
+type HandOverKind int
+
+// The kinds.
+const (
+	HandOverTake     HandOverKind = C.HAMI_HAND_OVER_TAKE     // it was free
+	HandOverDirect   HandOverKind = C.HAMI_HAND_OVER_DIRECT   // released to this waiter, in one write
+	HandOverTakeover HandOverKind = C.HAMI_HAND_OVER_TAKEOVER // taken from its owner on proof or age
+	HandOverOwn      HandOverKind = C.HAMI_HAND_OVER_OWN      // the owner's own lock, taken again
+	HandOverForeign  HandOverKind = C.HAMI_HAND_OVER_FOREIGN  // another writer's doing
+)
+
+// HandOver is one hand-over of a lock.
+type HandOver struct {
+	Key    string
+	Kind   HandOverKind
+	Reason string        // the proof of a takeover
+	From   Owner         // empty where unknown
+	To     Owner         //
+	Held   time.Duration // how long From was seen to hold it
+	Ago    time.Duration
+	Fence  uint64
 }
 
 // Node is a consistent picture of one node.
@@ -118,6 +156,10 @@ type Node struct {
 	Name    string
 	Slots   []Slot
 	Waiters []Waiter
+
+	HandOvers []HandOver    // the newest first
+	Pace      time.Duration // how long a lock is held here, of late; 0 = not measured
+	Refusals  uint64        // acquires that ended with ErrLimit
 }
 
 // Snapshot shows each node that is known, or the one that is named: ErrNoNode if it is not known.
@@ -171,7 +213,25 @@ func nodelockGoVisit(handle C.uintptr_t, view *C.struct_hami_node_view) {
 			Priority: int32(waiter.priority),
 			Waited:   between(waiter.since_ns, now),
 			Left:     between(now, waiter.deadline_ns),
+
+			Group:     C.GoString(waiter.group),
+			Overtaken: int(waiter.overtaken),
+			Expected:  between(1, waiter.expected_ns+1),
 		})
 	}
+	for _, one := range unsafe.Slice(view.hand_overs, view.hand_over_count) {
+		node.HandOvers = append(node.HandOvers, HandOver{
+			Key:    C.GoString(one.key),
+			Kind:   HandOverKind(one.how),
+			Reason: C.GoString(one.reason),
+			From:   goOwner(&one.from),
+			To:     goOwner(&one.to),
+			Held:   between(1, one.held_ns+1),
+			Ago:    between(one.at_ns, now),
+			Fence:  uint64(one.fence),
+		})
+	}
+	node.Pace = between(1, view.pace_ns+1)
+	node.Refusals = uint64(view.refusals)
 	*found = append(*found, node)
 }

@@ -47,9 +47,14 @@ type Config struct {
 	CallTimeout time.Duration // of one call to the store; 5 s
 	StallLimit  time.Duration // waiters behind a holder without progress get ErrLimit; they wait on
 
-	WaitersPerNode int    // one more gets ErrLimit; 100000
-	Nodes          int    // nodes known at a time; 65536
-	RandomSeed     uint64 // for tests: holder id and jitter repeat
+	WaitersPerNode int // one more gets ErrLimit; 100000
+	// Waiters of one namespace on one node; one more gets ErrLimit, also where the node has room; 0 = no
+	// bound of its own.
+	WaitersPerNamespace int
+	OvertakenMax        int    // how often one waiter may be overtaken by others that came later; 4
+	RefuseEarly         bool   // ErrLimit at once for what can't be served in time by the node's pace
+	Nodes               int    // nodes known at a time; 65536
+	RandomSeed          uint64 // for tests: holder id and jitter repeat
 
 	// Logger gets the library's lines. Without one the library is silent, and warnings of this
 	// package (a lease that was forgotten) go to slog.Default().
@@ -105,6 +110,8 @@ func (c *Config) fill(native *C.struct_hami_nodelock_config, t *texts) error {
 	}{
 		{"Permits", int64(c.Permits), C.HAMI_NODELOCK_PERMITS_MAX},
 		{"WaitersPerNode", int64(c.WaitersPerNode), math.MaxUint32},
+		{"WaitersPerNamespace", int64(c.WaitersPerNamespace), math.MaxUint32},
+		{"OvertakenMax", int64(c.OvertakenMax), math.MaxUint32},
 		{"Nodes", int64(c.Nodes), math.MaxUint32},
 		{"HoldLimit", int64(c.HoldLimit), math.MaxInt64},
 		{"ExpireAfter", int64(c.ExpireAfter), math.MaxInt64},
@@ -128,6 +135,11 @@ func (c *Config) fill(native *C.struct_hami_nodelock_config, t *texts) error {
 	native.stall_limit_ms = milliseconds(c.StallLimit)
 	native.waiters_per_node_max = C.uint32_t(c.WaitersPerNode)
 	native.nodes_max = C.uint32_t(c.Nodes)
+	native.waiters_per_namespace_max = C.uint32_t(c.WaitersPerNamespace)
+	native.overtaken_max = C.uint32_t(c.OvertakenMax)
+	if c.RefuseEarly {
+		native.flags |= C.HAMI_NODELOCK_REFUSE_EARLY
+	}
 	native.random_seed = C.uint64_t(c.RandomSeed)
 	return nil
 }

@@ -74,12 +74,15 @@ static void acquired(void *data, int code, hami_lease *lease,
 
 int nodelock_go_acquire_start(hami_nodelock *lock,
                               const struct hami_nodelock_request *request, bool try_only,
-                              uintptr_t acquisition, hami_wait **ret)
+                              uintptr_t acquisition, hami_wait **ret,
+                              struct hami_error *reterr)
 {
     void *data = (void *)acquisition;
+    struct hami_nodelock_request asked = *request;
 
-    return try_only ? hami_nodelock_try_acquire_start(lock, request, acquired, data, ret)
-                    : hami_nodelock_acquire_start(lock, request, acquired, data, ret);
+    asked.reterr = reterr; /* Go's memory may not point to Go's memory */
+    return try_only ? hami_nodelock_try_acquire_start(lock, &asked, acquired, data, ret)
+                    : hami_nodelock_acquire_start(lock, &asked, acquired, data, ret);
 }
 
 static void completed(void *data, int code, const struct hami_error *error)

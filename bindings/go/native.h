@@ -24,7 +24,8 @@ int nodelock_go_new(struct hami_nodelock_config *config, int event, uintptr_t ma
 
 int nodelock_go_acquire_start(hami_nodelock *lock,
                               const struct hami_nodelock_request *request, bool try_only,
-                              uintptr_t acquisition, hami_wait **ret);
+                              uintptr_t acquisition, hami_wait **ret,
+                              struct hami_error *reterr);
 /* Handle 0: nobody is told. */
 int nodelock_go_release_start(hami_lease *lease, uint64_t deadline_ns,
                               uintptr_t completion);

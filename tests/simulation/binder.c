@@ -127,6 +127,7 @@ static void take_place(struct acquire *acquire)
     acquire->place_sure = !returns || kept_lately(replica) < KEPT_SURE;
     acquire->returned = returns;
     acquire->place = returns ? kept->place : ++replica->places;
+    acquire->overtaken = acquire->place_sure && returns ? kept->overtaken : 0;
     kept->place = 0;
 }
 
@@ -140,9 +141,12 @@ static void keep_place(struct acquire *acquire)
     if (acquire->generation == acquire->pod->generation) {
         struct place *kept = &acquire->pod->kept[acquire->replica];
         bool older = holds(acquire, kept) && kept->place < acquire->place;
-        *kept = (struct place){acquire->generation, replica->incarnation,
-                               acquire->node->index, older ? kept->place : acquire->place,
-                               world_now(acquire->world) + 30 * SECOND};
+        *kept = (struct place){acquire->generation,
+                               replica->incarnation,
+                               acquire->node->index,
+                               older ? kept->place : acquire->place,
+                               world_now(acquire->world) + 30 * SECOND,
+                               older ? kept->overtaken : acquire->overtaken};
     }
 }
 
@@ -291,7 +295,8 @@ static struct acquire *new_acquire(struct world *world, struct pod *pod, int rep
     acquire->replica = replica;
     acquire->incarnation = world->replicas[replica].incarnation;
     acquire->since_ns = world_now(world);
-    acquire->priority = engine_chance(&world->engine, RANDOM_WORK, 50000) ? 1 : 0;
+    acquire->priority = pod->index % 19 == 0 ? 1 : pod->index % 37 == 0 ? -1 : 0;
+    acquire->group = pod->index % 8 < 3 ? 1 + pod->index / 64 % 3 : 0;
     (void)snprintf(acquire->uid, sizeof(acquire->uid), "%s", pod->object->uid);
     return acquire;
 }
@@ -301,13 +306,16 @@ void binder_start(struct world *world, struct pod *pod, int replica)
     struct acquire *acquire = new_acquire(world, pod, replica);
     bool patient = engine_chance(&world->engine, RANDOM_WORK, 850000);
     const char *keys[KEYS_MAX];
+    char group[16];
     struct hami_nodelock_request request = {
         .size = sizeof(request),
         .node = pod->node->name,
         .owner = {NAMESPACE, pod->name, acquire->uid},
         .priority = acquire->priority,
+        .group = acquire->group ? group : NULL,
     };
 
+    (void)snprintf(group, sizeof(group), "gang-%u", acquire->group);
     request.deadline_ns =
         world_now(world) +
         (patient ? engine_span(&world->engine, RANDOM_WORK, 8 * SECOND, 60 * SECOND)
@@ -322,6 +330,7 @@ void binder_start(struct world *world, struct pod *pod, int replica)
     pod->attempts++;
     list_up(world, acquire);
     take_place(acquire);
+    checker_queued(world, acquire);
     stand(acquire);
     int code = hami_nodelock_acquire_start(world->replicas[replica].lock, &request,
                                            acquired, acquire, &acquire->wait);
@@ -329,6 +338,9 @@ void binder_start(struct world *world, struct pod *pod, int replica)
                acquire->uid, replica, (unsigned long long)acquire->place,
                hami_errname(code));
     if (code < 0) {
+        if (code == HAMI_E_LIMIT) {
+            keep_place(acquire);
+        }
         finish(acquire);
         binder_retry(world, pod, 0);
     }

@@ -21,6 +21,9 @@ void checker_pod(struct world *world, struct pod *pod, const struct object *befo
 
 /* An acquire was granted under this fence; it still stands among the node's waiting
  * ones. */
+/* An acquire is about to stand among those that wait. */
+void checker_queued(struct world *world, struct acquire *acquire);
+
 void checker_granted(struct world *world, const struct acquire *acquire, uint64_t fence);
 
 /* The plugin handed out the devices of `served` for an Allocate of `caller`. */

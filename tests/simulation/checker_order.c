@@ -10,7 +10,13 @@
  *  - who came back while so many places were kept that its own may have been pushed out;
  *  - of several permits: who waits for a further key, or pauses after a failure or since
  *    its pod was sent elsewhere, while a permit is set aside for it.
- * Of a higher priority at most four that came later may go before a waiter.
+ *
+ * Lanes: who came later and has a higher priority may go before a waiter, and so may a
+ * member of a group that waited, or was served, when it came; but only so often as the
+ * replica's manager was told, over all tries of the waiter that kept their place. A lower
+ * priority that came later never goes before a higher one. One that came while nobody
+ * could have been overtaken too often has to pass: who has a higher priority, all of
+ * lower ones; who joins its group, those of no group that came after its fellow.
  */
 #include "checker_internal.h"
 
@@ -19,8 +25,6 @@
 #include <string.h>
 
 #include "store.h"
-
-#define OVERTAKEN_MAX 4
 
 static bool is_reentry(struct world *world, const struct acquire *acquire, uint64_t fence)
 {
@@ -54,12 +58,68 @@ static void check_overtaking(struct world *world, const struct acquire *acquire,
     if (acquire->returned || acquire->since_ns <= waiting->since_ns) {
         return;
     }
-    if (++waiting->overtaken > OVERTAKEN_MAX) {
+    if (++waiting->overtaken > world->replicas[acquire->replica].overtaken_max) {
         checker_violation(world, &world->result.fifo_violations, acquire->node,
-                          "%s was granted %s, the %uth of a higher priority that came "
-                          "later than %s in replica %d",
+                          "%s was granted %s, the %uth that came later than %s and was "
+                          "put before it in replica %d",
                           acquire->pod->name, acquire->node->name, waiting->overtaken,
                           waiting->pod->name, acquire->replica);
+    }
+}
+
+static bool is_passed(const struct acquire *waiting, const struct acquire *granted)
+{
+    if (waiting->priority > granted->priority) {
+        return waiting->passes || waiting->since_ns < granted->since_ns;
+    }
+    return waiting->passes && waiting->group != 0 && granted->group == 0 &&
+           waiting->fellow_ns != 0 && waiting->fellow_ns < granted->since_ns &&
+           granted->since_ns < waiting->since_ns;
+}
+
+/* One that had to be served later was served before. */
+static void check_lane(struct world *world, const struct acquire *acquire,
+                       const struct acquire *waiting)
+{
+    if (waiting->priority < acquire->priority || acquire->returned || waiting->returned ||
+        !waiting->place_sure || waiting->pod->refused || !is_passed(waiting, acquire)) {
+        return;
+    }
+    checker_violation(world, &world->result.fifo_violations, acquire->node,
+                      "%s (priority %d) was granted %s before %s (priority %d, group %u) "
+                      "in replica %d",
+                      acquire->pod->name, acquire->priority, acquire->node->name,
+                      waiting->pod->name, waiting->priority, waiting->group,
+                      acquire->replica);
+}
+
+static bool may_overtake(const struct acquire *acquire, const struct acquire *waiting)
+{
+    return acquire->priority > waiting->priority ||
+           (acquire->priority == waiting->priority && acquire->group != 0);
+}
+
+void checker_queued(struct world *world, struct acquire *acquire)
+{
+    const struct node *node = acquire->node;
+    const struct replica *replica = &world->replicas[acquire->replica];
+    uint64_t fellow_place = 0;
+
+    acquire->passes = true;
+    acquire->joins = node->served[acquire->replica].group == acquire->group &&
+                     node->served[acquire->replica].lane == acquire->priority;
+    for (struct acquire *at = node->first[acquire->replica]; at; at = at->next) {
+        acquire->passes =
+            acquire->passes && at->rivals + at->overtaken < replica->overtaken_max;
+        at->rivals += may_overtake(acquire, at);
+        if (acquire->group != 0 && at->group == acquire->group &&
+            at->priority == acquire->priority) {
+            acquire->joins = true;
+            if (at->place > fellow_place) {
+                fellow_place = at->place;
+                acquire->fellow_ns = at->returned ? 0 : at->since_ns;
+            }
+        }
     }
 }
 
@@ -68,6 +128,8 @@ void checker_granted(struct world *world, const struct acquire *acquire, uint64_
     const struct node *node = acquire->node;
     bool own = is_reentry(world, acquire, fence);
 
+    acquire->node->served[acquire->replica].group = acquire->group;
+    acquire->node->served[acquire->replica].lane = acquire->priority;
     world->result.queue_sum += node->waiting;
     world->result.queue_count++;
     for (struct acquire *at = own ? NULL : node->first[acquire->replica]; at;
@@ -76,13 +138,19 @@ void checker_granted(struct world *world, const struct acquire *acquire, uint64_
             has_permit_set_aside(world, at, acquire)) {
             continue;
         }
-        if (at->priority < acquire->priority) {
+        bool joins = acquire->group != 0 && acquire->joins && at->place < acquire->place;
+        if (at->priority < acquire->priority ||
+            (at->priority == acquire->priority && joins && !acquire->returned)) {
             check_overtaking(world, acquire, at);
             continue;
         }
         uint64_t sent_ns = acquire->pod->sent_ns[acquire->replica];
+        if (sent_ns != 0 && at->since_ns > sent_ns) {
+            continue;
+        }
+        check_lane(world, acquire, at);
         if (at->priority != acquire->priority || !at->place_sure ||
-            at->place >= acquire->place || (sent_ns != 0 && at->since_ns > sent_ns)) {
+            at->place >= acquire->place) {
             continue;
         }
         checker_violation(world, &world->result.fifo_violations, node,

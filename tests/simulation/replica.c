@@ -76,7 +76,8 @@ static uint64_t draw(struct world *world, const uint64_t *choices, size_t count)
 void replica_start(struct world *world, int index)
 {
     static const uint64_t holds[] = {1500, 4000, 15000}, calls[] = {400, 1500, 5000},
-                          ages[] = {8000, 20000}, stalls[] = {0, 0, 3000};
+                          ages[] = {8000, 20000}, stalls[] = {0, 0, 3000},
+                          overtaken[] = {1, 4, 1000}, rooms[] = {0, 0, 30};
     struct replica *replica = &world->replicas[index];
     struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
     char holder[24];
@@ -118,6 +119,12 @@ void replica_start(struct world *world, int index)
         world->age_least_ns = config.expire_ms * MS;
     }
     config.stall_limit_ms = draw(world, stalls, 3);
+    replica->overtaken_max = (unsigned)draw(world, overtaken, 3);
+    config.overtaken_max = replica->overtaken_max;
+    config.waiters_per_namespace_max = (uint32_t)draw(world, rooms, 3);
+    config.flags = engine_below(&world->engine, RANDOM_WORK, 3) == 0
+                       ? HAMI_NODELOCK_REFUSE_EARLY
+                       : 0;
     config.nodes_max = world->plan.nodes < 64 ? 64 : world->plan.nodes;
     struct hami_error error = HAMI_ERROR_INIT;
     if (hami_nodelock_new(&config, &replica->lock, &error) < 0) {

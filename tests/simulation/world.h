@@ -90,6 +90,10 @@ struct node {
     struct object *object; /* NULL = there is none now */
     struct acquire *first[REPLICAS_MAX], *last[REPLICAS_MAX]; /* waiting, by arrival */
     uint32_t waiting;
+    struct {
+        uint32_t group;
+        int32_t lane;
+    } served[REPLICAS_MAX]; /* the last one of each */
     /* kubelet */
     enum plugin_style style;
     struct kubelet *kubelet;
@@ -104,6 +108,7 @@ struct node {
 struct place {
     uint32_t generation, incarnation, node;
     uint64_t place, until_ns;
+    unsigned overtaken;
 };
 
 /* One record of a node: the names of its two annotations. */
@@ -146,9 +151,14 @@ struct acquire {
     unsigned keys;  /* bits */
     uint64_t place; /* by arrival, or the one that was kept */
     bool place_sure, returned;
-    unsigned overtaken; /* by younger ones of a higher priority */
+    unsigned overtaken; /* by younger ones of a higher priority, or of a group */
     uint64_t since_ns;  /* arrival */
     int32_t priority;
+    uint32_t group;     /* 0 = none */
+    unsigned rivals;    /* that came later and might overtake it */
+    bool joins;         /* when it came its group waited, or was served */
+    bool passes;        /* when it came nobody had been overtaken too often */
+    uint64_t fellow_ns; /* arrival of its group's last member then; 0 = none */
     hami_wait *wait;
     hami_lease *lease;
     bool waiting, ended, leaving, releasing, over;
@@ -164,12 +174,13 @@ struct replica {
     hami_nodelock *lock; /* NULL = it is down */
     struct hami_transport *transport;
     bool woken, dead;
-    bool pages;   /* its server does not stream lists */
-    char who[24]; /* for traces */
+    bool pages;      /* its server does not stream lists */
+    char who[24];    /* for traces */
     char holder[64]; /* that its manager's leases name; "" until the first grant */
     uint64_t paused_until_ns, partitioned_until_ns;
     int64_t clock_offset_s;
     uint64_t places;
+    unsigned overtaken_max;
     uint64_t kept_ns[256]; /* when places were kept last, round about */
     size_t kept_at;
     size_t allocations;

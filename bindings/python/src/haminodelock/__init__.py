@@ -29,8 +29,8 @@ from .manager import Cancel
 from .memory import MemoryStore
 from .nodelock import Lease, NodeLock
 from .transport import Action, AnyTransport, Call, Edit, News, Relay, Result, Transport
-from .types import (BindPhase, Config, NodeView, OwnerFacts, Pod, SlotState, SlotView, Stats,
-                    WaiterView)
+from .types import (BindPhase, Config, HandOver, HandOverView, NodeView, OwnerFacts, Pod, SlotState,
+                    SlotView, Stats, WaiterView)
 
 #: The lock's annotation, HAMi's.
 KEY = _native.KEY
@@ -45,8 +45,9 @@ __all__ = [
     "KEY", "AbiMismatch", "AccessRefused", "Action", "AnyTransport", "AsyncLease",
     "AsyncNodeLock", "BindPhase", "Busy", "Call", "Cancel", "Cancelled", "Closed", "Config",
     "Edit",
-    "ForkedChild", "HamiError", "Held", "InDoubt", "InvalidArgument", "Lease", "LimitReached",
-    "Lost", "MemoryStore", "News", "NoSuchNode", "NodeLock", "NodeView", "NotSupported",
+    "ForkedChild", "HamiError", "HandOver", "HandOverView", "Held", "InDoubt",
+    "InvalidArgument", "Lease", "LimitReached", "Lost", "MemoryStore", "News", "NoSuchNode",
+    "NodeLock", "NodeView", "NotSupported",
     "OutOfMemory", "OwnerFacts", "Pod", "ProtocolError", "Relay", "Result", "SlotState",
     "SlotView", "Stats", "TimedOut", "Transport", "Unreachable", "WaiterView", "version",
 ]

@@ -203,22 +203,24 @@ class AsyncNodeLock(Manager):
         return ended, future
 
     def acquire(self, node: str, pod: Pod, *, timeout: float | None = None,
-                keys: Sequence[str] = (), priority: int = 0,
+                keys: Sequence[str] = (), priority: int = 0, group: str | None = None,
                 cancel: Cancel | None = None) -> _Acquiring:
         """Takes the node's lock; to be awaited, or entered with ``async with``.
 
         Arguments and exceptions are those of :meth:`haminodelock.NodeLock.acquire`.
         """
-        return _Acquiring(lambda: self._take(node, pod, timeout, keys, priority, cancel, False))
+        return _Acquiring(
+            lambda: self._take(node, pod, timeout, keys, priority, group, cancel, False))
 
     def try_acquire(self, node: str, pod: Pod, *, timeout: float | None = 5.0,
                     keys: Sequence[str] = ()) -> _Acquiring:
         """Takes the lock if that needs no waiting but for the store's answers."""
-        return _Acquiring(lambda: self._take(node, pod, timeout, keys, 0, None, True))
+        return _Acquiring(lambda: self._take(node, pod, timeout, keys, 0, None, None, True))
 
     async def _take(self, node: str, pod: Pod, timeout: float | None, keys: Sequence[str],
-                    priority: int, cancel: Cancel | None, is_try: bool) -> AsyncLease:
-        request = self._request(node, pod, timeout, keys, priority, cancel)
+                    priority: int, group: str | None, cancel: Cancel | None,
+                    is_try: bool) -> AsyncLease:
+        request = self._request(node, pod, timeout, keys, priority, group, cancel)
         future: asyncio.Future[BaseLease | HamiError] = self._loop.create_future()
 
         def ended(end: BaseLease | HamiError) -> None:
@@ -227,10 +229,7 @@ class AsyncNodeLock(Manager):
             elif isinstance(end, BaseLease):  # the task was cancelled
                 end._drop()
 
-        try:
-            pending = self._start(request, is_try, ended)
-        except HamiError as error:
-            raise self._explain(request, error) from None
+        pending = self._start(request, is_try, ended)
         self._arm()
         try:
             end = await future

@@ -26,6 +26,10 @@ class HamiError(Exception):
     :ivar code: the library's number, negative
     :ivar text: one line for people: who is in the way, what is wrong with an argument
     :ivar status: HTTP status where there was one, else 0
+    :ivar position: of an acquire that reached a limit or timed out: waiters that stood before it
+    :ivar waiting: likewise: waiters of the node
+    :ivar expected: likewise: seconds from then on until its turn, by the node's pace; None if that
+        is not measured
     """
 
     code: ClassVar[int] = 0
@@ -35,6 +39,9 @@ class HamiError(Exception):
         super().__init__(f"{self.name}: {text}" if text else self.name)
         self.text = text
         self.status = status
+        self.position = 0
+        self.waiting = 0
+        self.expected: float | None = None
 
 
 class InvalidArgument(HamiError, ValueError):
@@ -100,7 +107,8 @@ class ProtocolError(HamiError):
 
 
 class LimitReached(HamiError):
-    """A limit is reached: the queue is full, the holder stalls, too many nodes."""
+    """A limit is reached: the queue is full, the holder stalls, the turn would come too late, too
+    many nodes."""
     code, name = -13, "LIMIT"
 
 

@@ -139,11 +139,14 @@ class Pending:
         """Raises if it could not be started; then no callback comes."""
         wait = ctypes.c_void_p()
         number = _native.callbacks.add(self._callback)
+        detail = _native.sized(_native.Error)
+        request.reterr = ctypes.pointer(detail)
         code = start(manager, ctypes.byref(request), _native.on_acquired, number,
                      ctypes.byref(wait))
+        request.reterr = None
         if code != 0:
             _native.callbacks.remove(number)
-            raise make_error(code)
+            raise _acquire_error(code, detail)
         self._wait = wait.value
 
     def abort(self) -> None:
@@ -151,6 +154,13 @@ class Pending:
         with self._mutex:
             if not self._is_over:
                 _native.core.hami_wait_abort(self._wait)
+
+
+def _acquire_error(code: int, detail: _native.Error) -> HamiError:
+    error = make_error(code, _native.decode_all(detail.text), detail.status)
+    error.position, error.waiting = detail.position, detail.waiting
+    error.expected = detail.expected_ns / 1e9 or None
+    return error
 
 
 class Manager(News):
@@ -185,10 +195,12 @@ class Manager(News):
         native = _native.sized(
             _native.Config, transport=self._transport.address, key=_native.encode(config.key),
             holder=_native.encode(config.holder), permits=config.permits,
-            flags=int(config.expire_bound_owners), hold_limit_ms=_ms(config.hold_limit),
+            flags=int(config.expire_bound_owners) | 2 * int(config.refuse_early),
+            hold_limit_ms=_ms(config.hold_limit),
             expire_ms=_ms(config.expire), call_timeout_ms=_ms(config.call_timeout),
             stall_limit_ms=_ms(config.stall_limit), waiters_per_node_max=config.waiters_per_node,
-            nodes_max=config.nodes)
+            nodes_max=config.nodes, waiters_per_namespace_max=config.waiters_per_namespace,
+            overtaken_max=config.overtaken)
         if self._on_lost:
             itself = weakref.ref(self)
             native.owner_lost = _native.on_owner_lost
@@ -216,10 +228,10 @@ class Manager(News):
         return _native.decode_all(_native.core.hami_nodelock_holder(self._manager))
 
     def _request(self, node: str, pod: Pod, timeout: float | None, keys: Sequence[str],
-                 priority: int, cancel: Cancel | None) -> _native.Request:
+                 priority: int, group: str | None, cancel: Cancel | None) -> _native.Request:
         request: _native.Request = _native.sized(
             _native.Request, node=_native.encode(node), owner=pod._native(),
-            deadline_ns=deadline(timeout), priority=priority,
+            deadline_ns=deadline(timeout), priority=priority, group=_native.encode(group),
             cancel=cancel._handle if cancel else None)
         if keys:
             request.keys = _native.texts(tuple(keys))
@@ -232,23 +244,13 @@ class Manager(News):
             if code == 0 and lease is not None:
                 ended(self._lease_class(self, lease))
             else:
-                ended(make_error(code, _native.decode_all(error.text), error.status))
+                ended(_acquire_error(code, error))
 
         core = _native.core
         pending = Pending(callback)
         pending.begin(core.hami_nodelock_try_acquire_start if is_try
                       else core.hami_nodelock_acquire_start, self._manager, request)
         return pending
-
-    def _explain(self, request: _native.Request, error: HamiError) -> HamiError:
-        """The text of a bad argument, which only the blocking call tells."""
-        if not isinstance(error, InvalidArgument) or error.text:
-            return error
-        native, none = _native.sized(_native.Error), ctypes.c_void_p()
-        request.deadline_ns = 0
-        _native.core.hami_nodelock_acquire(self._manager, ctypes.byref(request),
-                                           ctypes.byref(none), ctypes.byref(native))
-        return InvalidArgument(_native.decode_all(native.text))
 
     def stats(self) -> Stats:
         """Totals since the manager was made, and how much there is of what now."""

@@ -89,7 +89,7 @@ class NodeLock(Manager):
         super().__init__(transport, config, on_lost, None)
 
     def acquire(self, node: str, pod: Pod, *, timeout: float | None = None,
-                keys: Sequence[str] = (), priority: int = 0,
+                keys: Sequence[str] = (), priority: int = 0, group: str | None = None,
                 cancel: Cancel | None = None) -> Lease:
         """Takes the node's lock: waits its turn, then for the store.
 
@@ -97,10 +97,11 @@ class NodeLock(Manager):
 
         :param timeout: seconds; None waits for ever
         :param keys: annotations that are locked together; the configured one by default
-        :param priority: higher goes first, but passes each waiter a few times at most
+        :param priority: higher goes first, but each waiter is overtaken a few times at most
+        :param group: its members, of one namespace and priority, are served one after the other
         :param cancel: ends the wait from elsewhere
         """
-        return self._take(node, pod, timeout, keys, priority, cancel, False)
+        return self._take(node, pod, timeout, keys, priority, group, cancel, False)
 
     def try_acquire(self, node: str, pod: Pod, *, timeout: float | None = 5.0,
                     keys: Sequence[str] = ()) -> Lease:
@@ -109,16 +110,13 @@ class NodeLock(Manager):
         Raises Busy at once if this manager has a holder or waiters there, Held if another one
         has.
         """
-        return self._take(node, pod, timeout, keys, 0, None, True)
+        return self._take(node, pod, timeout, keys, 0, None, None, True)
 
     def _take(self, node: str, pod: Pod, timeout: float | None, keys: Sequence[str],
-              priority: int, cancel: Cancel | None, is_try: bool) -> Lease:
-        request = self._request(node, pod, timeout, keys, priority, cancel)
+              priority: int, group: str | None, cancel: Cancel | None, is_try: bool) -> Lease:
+        request = self._request(node, pod, timeout, keys, priority, group, cancel)
         done: concurrent.futures.Future[BaseLease | HamiError] = concurrent.futures.Future()
-        try:
-            pending = self._start(request, is_try, done.set_result)
-        except HamiError as error:
-            raise self._explain(request, error) from None
+        pending = self._start(request, is_try, done.set_result)
         try:
             end = done.result()
         except BaseException:  # KeyboardInterrupt: nobody will use the lease

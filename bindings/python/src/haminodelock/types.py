@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from . import _native
 
-__all__ = ["BindPhase", "Config", "NodeView", "OwnerFacts", "Pod", "SlotState", "SlotView",
-"Stats",
-           "WaiterView"]
+__all__ = ["BindPhase", "Config", "HandOver", "HandOverView", "NodeView", "OwnerFacts", "Pod",
+           "SlotState", "SlotView", "Stats", "WaiterView"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +38,9 @@ class Config:
     :ivar expire: age that decides about owners that can't be judged otherwise
     :ivar call_timeout: of one call of the transport
     :ivar stall_limit: waiters behind a holder that stands so long without progress are refused
+    :ivar waiters_per_namespace: of one namespace on one node; 0 is no bound of its own
+    :ivar overtaken: how often one waiter may be overtaken by others that came later; 0 is 4
+    :ivar refuse_early: refuse at once what can't be served in time by the node's measured pace
     :ivar expire_bound_owners: take over by age also from owners that still wait for Allocate
     :ivar log: called with level (0 error to 3 debug) and line, from any thread
     """
@@ -52,6 +54,9 @@ class Config:
     stall_limit: float | None = None
     waiters_per_node: int = 0
     nodes: int = 0
+    waiters_per_namespace: int = 0
+    overtaken: int = 0
+    refuse_early: bool = False
     expire_bound_owners: bool = False
     log: Callable[[int, str], None] | None = None
 
@@ -125,20 +130,53 @@ class SlotView:
 
 @dataclasses.dataclass(frozen=True)
 class WaiterView:
-    """One waiter; position 0 is served next."""
+    """One waiter; position 0 is served next. ``expected`` is in seconds from now; None if it is
+    next, or nothing is measured."""
 
     pod: Pod
     position: int
     priority: int
+    group: str | None
+    overtaken: int
+    expected: float | None
+
+
+class HandOver(enum.IntEnum):
+    """How a lock came to its owner."""
+
+    TAKE = 0
+    DIRECT = 1
+    TAKEOVER = 2
+    OWN = 3
+    FOREIGN = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class HandOverView:
+    """One hand-over of a lock; times are seconds, of which ``held`` is how long ``previous`` was
+    seen to hold it. ``reason`` is the proof of a takeover."""
+
+    key: str
+    how: HandOver
+    reason: str
+    previous: Pod | None
+    pod: Pod | None
+    held: float
+    ago: float
+    fence: int
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeView:
-    """A node, its locks and who waits for them."""
+    """A node, its locks, who waits for them, and the last hand-overs, the newest first. ``pace`` is
+    how many seconds a lock is held here of late; None if that is not measured."""
 
     node: str
     slots: tuple[SlotView, ...]
     waiters: tuple[WaiterView, ...]
+    hand_overs: tuple[HandOverView, ...]
+    pace: float | None
+    refusals: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,15 +211,28 @@ def read_pod(owner: _native.Owner) -> Pod:
                _native.decode_all(owner.uid))
 
 
+def _read_known(owner: _native.Owner) -> Pod | None:
+    return read_pod(owner) if owner.name else None
+
+
 def read_node(view: _native.NodeView) -> NodeView:
     slots = tuple(
         SlotView(_native.decode_all(slot.key), SlotState(slot.state), _native.decode(slot.value),
                  read_pod(slot.owner) if slot.owner.name else None, _native.decode(slot.holder),
                  slot.fence, slot.alarm, _native.decode_all(slot.reason))
         for slot in view.slots[:view.slot_count])
-    waiters = tuple(WaiterView(read_pod(one.owner), one.position, one.priority)
-                    for one in view.waiters[:view.waiter_count])
-    return NodeView(_native.decode_all(view.node), slots, waiters)
+    waiters = tuple(
+        WaiterView(read_pod(one.owner), one.position, one.priority, _native.decode(one.group),
+                   one.overtaken, one.expected_ns / 1e9 or None)
+        for one in view.waiters[:view.waiter_count])
+    hand_overs = tuple(
+        HandOverView(_native.decode_all(one.key), HandOver(one.how),
+                     _native.decode_all(one.reason), _read_known(getattr(one, "from")),
+                     _read_known(one.to), one.held_ns / 1e9,
+                     max(view.now_ns - one.at_ns, 0) / 1e9, one.fence)
+        for one in view.hand_overs[:view.hand_over_count])
+    return NodeView(_native.decode_all(view.node), slots, waiters, hand_overs,
+                    view.pace_ns / 1e9 or None, view.refusals)
 
 
 def read_stats(stats: _native.Stats) -> Stats:

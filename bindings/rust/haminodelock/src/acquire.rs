@@ -14,11 +14,11 @@ use std::time::Duration;
 use haminodelock_sys as sys;
 
 use crate::cancel::Cancel;
-use crate::error::{detail, Code, Error, Result};
+use crate::error::{detail, Error, Result};
 use crate::lease::Lease;
 use crate::manager::{in_callback, Inner};
 use crate::pod::{Owner, Pod};
-use crate::texts::{text, List};
+use crate::texts::{optional, pointer, text, List};
 
 /// What is asked: a node, for a pod. Without a timeout it waits for ever.
 #[derive(Clone, Debug)]
@@ -28,13 +28,14 @@ pub struct Request {
     timeout: Option<Duration>,
     keys: Vec<String>,
     priority: i32,
+    group: Option<String>,
     cancel: Option<Cancel>,
 }
 
 impl Request {
     pub fn new(node: impl Into<String>, pod: Pod) -> Self {
         let node = node.into();
-        Request { node, pod, timeout: None, keys: Vec::new(), priority: 0, cancel: None }
+        Request { node, pod, timeout: None, keys: Vec::new(), priority: 0, group: None, cancel: None }
     }
 
     /// When the caller is told at the latest, counted from the call or the first poll.
@@ -55,6 +56,12 @@ impl Request {
         self
     }
 
+    /// Members of one group, of one namespace and priority, are served one after the other.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
     /// Ends the wait from elsewhere.
     pub fn cancel(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
@@ -64,6 +71,7 @@ impl Request {
     pub(crate) fn native(&self, inner: &Inner) -> Result<Native> {
         let (node, owner, keys) =
             (text(&self.node)?, Owner::new(&self.pod)?, List::new(&self.keys)?);
+        let group = optional(self.group.as_deref())?;
         let request = sys::hami_nodelock_request {
             size: std::mem::size_of::<sys::hami_nodelock_request>(),
             node: node.as_ptr(),
@@ -73,10 +81,10 @@ impl Request {
             key_count: keys.len(),
             cancel: self.cancel.as_ref().map_or(ptr::null_mut(), |cancel| cancel.raw),
             priority: self.priority,
-            group: ptr::null(),
+            group: pointer(&group),
             reterr: ptr::null_mut(),
         };
-        Ok(Native { request, _node: node, _owner: owner, _keys: keys })
+        Ok(Native { request, _node: node, _owner: owner, _keys: keys, _group: group })
     }
 }
 
@@ -86,6 +94,7 @@ pub(crate) struct Native {
     _node: CString,
     _owner: Owner,
     _keys: List,
+    _group: Option<CString>,
 }
 
 impl Native {
@@ -180,7 +189,9 @@ impl Acquire {
     }
 
     fn begin(&mut self, waker: Waker) -> Result<()> {
-        let native = self.request.native(&self.inner)?;
+        let mut error = detail();
+        let mut native = self.request.native(&self.inner)?;
+        native.request.reterr = &mut error;
         let shared = Arc::new(Shared(Mutex::new(State {
             wait: ptr::null_mut(),
             is_over: false,
@@ -194,24 +205,11 @@ impl Acquire {
             unsafe { (self.start)(self.inner.raw(), native.get(), acquired, data, &mut wait) };
         if code != 0 {
             drop(unsafe { Arc::from_raw(data.cast::<Shared>().cast_const()) });
-            return Err(self.explain(native, code));
+            return Err(unsafe { Error::from_detail(code, &error) });
         }
         shared.state().wait = wait;
         self.shared = Some(shared);
         Ok(())
-    }
-
-    /// The text of a bad argument, which only the blocking call tells.
-    fn explain(&self, mut native: Native, code: c_int) -> Error {
-        if Code::from_c(code) != Code::Invalid {
-            return Error::from_c(code);
-        }
-        native.request.deadline_ns = 0;
-        let (mut lease, mut error) = (ptr::null_mut(), detail());
-        unsafe {
-            sys::hami_nodelock_acquire(self.inner.raw(), native.get(), &mut lease, &mut error);
-            Error::from_detail(code, &error)
-        }
     }
 }
 

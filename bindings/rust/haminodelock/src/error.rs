@@ -4,6 +4,7 @@
 
 use std::ffi::c_int;
 use std::fmt;
+use std::time::Duration;
 
 use haminodelock_sys as sys;
 
@@ -37,7 +38,8 @@ pub enum Code {
     Transport,
     /// The store answered something that makes no sense.
     Protocol,
-    /// A limit is reached: the queue is full, the holder stalls, too many nodes.
+    /// A limit is reached: the queue is full, the holder stalls, the turn would come too late, too many
+    /// nodes.
     Limit,
     /// The manager is shutting down.
     Closed,
@@ -96,12 +98,24 @@ pub struct Error {
     code: Code,
     status: i32,
     text: String,
+    outlook: Outlook,
+}
+
+/// Where an acquire stood that ended with [`Code::Limit`] or [`Code::TimedOut`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Waiters that stood before it.
+    pub position: u32,
+    /// Waiters of the node.
+    pub waiting: u32,
+    /// From then on until its turn, by the node's pace; None where that is not measured.
+    pub expected: Option<Duration>,
 }
 
 impl Error {
     /// For transports of one's own: what a call ends with.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
-        Error { code, status: 0, text: text.into() }
+        Error { code, status: 0, text: text.into(), outlook: Outlook::default() }
     }
 
     /// What went wrong.
@@ -119,6 +133,11 @@ impl Error {
         &self.text
     }
 
+    /// Where the acquire stood, and when its turn would have come.
+    pub fn outlook(&self) -> Outlook {
+        self.outlook
+    }
+
     pub(crate) fn from_c(code: c_int) -> Self {
         Error::new(Code::from_c(code), "")
     }
@@ -130,6 +149,11 @@ impl Error {
         if let Some(detail) = detail.as_ref() {
             error.status = detail.status;
             error.text = read(detail.text.as_ptr()).unwrap_or_default();
+            error.outlook = Outlook {
+                position: detail.position,
+                waiting: detail.waiting,
+                expected: measured(detail.expected_ns),
+            };
         }
         error
     }
@@ -168,7 +192,15 @@ pub(crate) fn detail() -> sys::hami_error {
         status: 0,
         system: 0,
         text: [0; 512],
+        position: 0,
+        waiting: 0,
+        expected_ns: 0,
     }
+}
+
+/// A time that is 0 where nothing was measured.
+pub(crate) fn measured(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds != 0).then(|| Duration::from_nanos(nanoseconds))
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 //! Looks into a manager.
 
 use std::ffi::{c_int, CString};
+use std::time::Duration;
 
 use haminodelock_sys as sys;
 
-use crate::error::{check, Result};
+use crate::error::{check, measured, Result};
 use crate::pod::Pod;
 use crate::texts::{pointer, read};
 
@@ -121,6 +122,55 @@ pub struct WaiterView {
     pub pod: Pod,
     pub position: u32,
     pub priority: i32,
+    pub group: Option<String>,
+    /// Times that somebody who came later was put before it.
+    pub overtaken: u32,
+    /// Until its turn, by the node's pace; None where it is next or nothing is measured.
+    pub expected: Option<Duration>,
+}
+
+/// How a lock came to its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandOver {
+    /// It was free.
+    Take,
+    /// Released to this waiter, in one write.
+    Direct,
+    /// Taken from its owner on proof or age.
+    Takeover,
+    /// The owner's own lock, taken again.
+    Own,
+    /// Another writer's doing.
+    Foreign,
+}
+
+impl HandOver {
+    fn from_c(how: c_int) -> Self {
+        match how {
+            0 => HandOver::Take,
+            1 => HandOver::Direct,
+            2 => HandOver::Takeover,
+            3 => HandOver::Own,
+            _ => HandOver::Foreign,
+        }
+    }
+}
+
+/// One hand-over of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOverView {
+    pub key: String,
+    pub how: HandOver,
+    /// The proof of a takeover.
+    pub reason: String,
+    pub from: Option<Pod>,
+    pub to: Option<Pod>,
+    /// How long `from` was seen to hold it.
+    pub held: Duration,
+    /// How long ago it was.
+    pub ago: Duration,
+    pub fence: u64,
 }
 
 /// A node, its locks and who waits for them.
@@ -129,6 +179,12 @@ pub struct NodeView {
     pub node: String,
     pub slots: Vec<SlotView>,
     pub waiters: Vec<WaiterView>,
+    /// The newest first.
+    pub hand_overs: Vec<HandOverView>,
+    /// How long a lock is held here, of late; None where that is not measured.
+    pub pace: Option<Duration>,
+    /// Acquires that ended with [`Code::Limit`](crate::Code::Limit).
+    pub refusals: u64,
 }
 
 /// # Safety
@@ -157,11 +213,27 @@ unsafe extern "C" fn visit(data: sys::Data, view: *const sys::hami_node_view) ->
         pod: Pod::from_c(&one.owner),
         position: one.position,
         priority: one.priority,
+        group: read(one.group),
+        overtaken: one.overtaken,
+        expected: measured(one.expected_ns),
+    });
+    let hand_overs = all(view.hand_overs, view.hand_over_count).iter().map(|one| HandOverView {
+        key: read(one.key).unwrap_or_default(),
+        how: HandOver::from_c(one.how),
+        reason: read(one.reason).unwrap_or_default(),
+        from: (!one.from.name.is_null()).then(|| Pod::from_c(&one.from)),
+        to: (!one.to.name.is_null()).then(|| Pod::from_c(&one.to)),
+        held: Duration::from_nanos(one.held_ns),
+        ago: Duration::from_nanos(view.now_ns.saturating_sub(one.at_ns)),
+        fence: one.fence,
     });
     views.push(NodeView {
         node: read(view.node).unwrap_or_default(),
         slots: slots.collect(),
         waiters: waiters.collect(),
+        hand_overs: hand_overs.collect(),
+        pace: measured(view.pace_ns),
+        refusals: view.refusals,
     });
     0
 }

@@ -160,6 +160,9 @@ pub struct Builder {
     expire_bound_owners: bool,
     times: [Option<Duration>; 4],
     limits: [u32; 2],
+    waiters_per_namespace: u32,
+    overtaken_max: u32,
+    refuse_early: bool,
     patience: Duration,
     callbacks: Callbacks,
 }
@@ -219,6 +222,25 @@ impl Builder {
         self
     }
 
+    /// Waiters of one namespace on one node, also where the node has room.
+    pub fn waiters_per_namespace(mut self, most: u32) -> Self {
+        self.waiters_per_namespace = most;
+        self
+    }
+
+    /// How often one waiter may be overtaken by others that came later.
+    pub fn overtaken_max(mut self, times: u32) -> Self {
+        self.overtaken_max = times;
+        self
+    }
+
+    /// Refuses at once, with [`Code::Limit`](crate::Code::Limit), what can't be served before its timeout
+    /// by the measured pace of its node.
+    pub fn refuse_early(mut self) -> Self {
+        self.refuse_early = true;
+        self
+    }
+
     /// Takes over by age also from owners that still wait for Allocate.
     pub fn expire_bound_owners(mut self) -> Self {
         self.expire_bound_owners = true;
@@ -272,7 +294,7 @@ impl Builder {
                 sys::HAMI_NODELOCK_EXPIRE_BOUND_OWNERS
             } else {
                 0
-            },
+            } | if self.refuse_early { sys::HAMI_NODELOCK_REFUSE_EARLY } else { 0 },
             hold_limit_ms: times[0],
             expire_ms: times[1],
             call_timeout_ms: times[2],
@@ -293,8 +315,8 @@ impl Builder {
                 data: ptr::null_mut(),
             },
             random_seed: 0,
-            waiters_per_namespace_max: 0,
-            overtaken_max: 0,
+            waiters_per_namespace_max: self.waiters_per_namespace,
+            overtaken_max: self.overtaken_max,
             changed: None,
             changed_data: ptr::null_mut(),
         };
@@ -340,6 +362,9 @@ impl NodeLock {
             expire_bound_owners: false,
             times: [None; 4],
             limits: [0; 2],
+            waiters_per_namespace: 0,
+            overtaken_max: 0,
+            refuse_early: false,
             patience: Duration::from_secs(5),
             callbacks: Callbacks::default(),
         }
