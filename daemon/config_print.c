@@ -13,18 +13,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A YAML text between double quotes, in ASCII. */
+/* The character that a text begins with, as UTF-8 has it; a byte that is none counts as
+ * itself. Returns how many bytes it has. */
+static size_t read_character(const char *text, uint32_t *ret)
+{
+    static const unsigned char masks[] = {0x7f, 0x1f, 0x0f, 0x07};
+    const unsigned char *at = (const unsigned char *)text;
+    size_t more = at[0] >= 0xf0 ? 3 : at[0] >= 0xe0 ? 2 : at[0] >= 0xc0 ? 1 : 0;
+    *ret = at[0] & masks[more];
+    for (size_t i = 1; i <= more; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            *ret = at[0];
+            return 1;
+        }
+        *ret = *ret << 6 | (at[i] & 0x3f);
+    }
+    *ret = more == 0 ? at[0] : *ret;
+    return more + 1;
+}
+
+/* A YAML text between double quotes, in ASCII: YAML takes some other characters for the
+ * ends of lines. */
 static void write_quoted(FILE *out, const char *text)
 {
     (void)fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
+    while (*text != '\0') {
+        uint32_t c;
+        text += read_character(text, &c);
         if (c == '"' || c == '\\') {
-            (void)fprintf(out, "\\%c", c);
-        } else if (c < 0x20 || c == 0x7f) {
-            (void)fprintf(out, "\\x%02x", c);
+            (void)fprintf(out, "\\%c", (int)c);
+        } else if (c < 0x20 || (c >= 0x7f && c <= 0xff)) {
+            (void)fprintf(out, "\\x%02x", (unsigned)c);
+        } else if (c < 0x7f) {
+            (void)fputc((int)c, out);
         } else {
-            (void)fputc(c, out);
+            (void)fprintf(out, c > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)c);
         }
     }
     (void)fputc('"', out);

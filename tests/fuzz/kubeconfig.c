@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "exec.h"
 #include "login.h"
 
 #define FILES_MAX 3
@@ -66,9 +67,24 @@ static void check_usable(struct hami_internal_login *login)
                strlen(login->token) <= HAMI_INTERNAL_LOGIN_TOKEN_MAX);
 }
 
-static void read_files(const char *paths, const char *context)
+/* A plugin that would be run: not here. */
+static void check_plugin(const struct hami_internal_exec *exec)
 {
-    struct hami_internal_login login = {0};
+    bool has_info = false;
+
+    FUZZ_CHECK(exec->command != NULL && exec->command[0] != '\0');
+    FUZZ_CHECK(strcmp(exec->arguments[0], exec->command) == 0);
+    for (char **at = exec->variables; *at != NULL; at++) {
+        FUZZ_CHECK(strchr(*at, '=') != NULL);
+        has_info = has_info || strncmp(*at, "KUBERNETES_EXEC_INFO={", 22) == 0;
+    }
+    FUZZ_CHECK(has_info);
+}
+
+/* @allows_exec  not where a plugin is to be told of the CA: that is read from its file */
+static void read_files(const char *paths, const char *context, bool allows_exec)
+{
+    struct hami_internal_login login = {.allows_exec = allows_exec};
     struct hami_error error = HAMI_ERROR_INIT;
     int code = hami_internal_kubeconfig_login(paths, context, &login, &error);
 
@@ -80,6 +96,9 @@ static void read_files(const char *paths, const char *context)
         check_login(&login);
         check_usable(&login);
     }
+    if (code == 0 && login.exec != NULL) {
+        check_plugin(login.exec);
+    }
     hami_internal_login_done(&login);
 }
 
@@ -90,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int files[FILES_MAX];
     size_t count = 0;
     char *context = NULL;
+    bool allows_exec = true;
 
     if (size > 9 && memcmp(data, "#context ", 9) == 0) {
         input.at += 9;
@@ -106,10 +126,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         files[count++] = make_file(text, length, path, sizeof(path));
         (void)snprintf(paths + strlen(paths), sizeof(paths) - strlen(paths), "%s%s",
                        count > 1 ? ":" : "", path);
+        allows_exec = allows_exec && strstr(text, "provideClusterInfo") == NULL;
         free(text);
     }
     if (count > 0) {
-        read_files(paths, context);
+        read_files(paths, context, allows_exec);
     }
     while (count > 0) {
         (void)close(files[--count]);

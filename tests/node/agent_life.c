@@ -5,6 +5,7 @@
  * stand-in kubelet.
  */
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,33 @@ START_TEST(agent_waits_for_its_node_object)
     agent_wait_ready(&agent);
     ck_assert_int_eq(agent_request(&agent, "/readyz", NULL).status, 200);
     world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, "1,free=node");
+}
+END_TEST
+
+/* What the service manager is told next begins so. */
+static void expect_told(const char *state)
+{
+    struct pollfd one = {.fd = agent.notify_fd, .events = POLLIN};
+    char text[256] = "";
+
+    ck_assert_msg(poll(&one, 1, 10000) == 1, "%s was not told", state);
+    ck_assert_int_gt(recv(agent.notify_fd, text, sizeof(text) - 1, 0), 0);
+    ck_assert_msg(strncmp(text, state, strlen(state)) == 0, "%s instead of %s", text,
+                  state);
+}
+
+START_TEST(a_reload_leaves_open_allocations_as_they_are)
+{
+    char id[64];
+
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+    ck_assert_int_eq(ask(id, sizeof(id)).status, 200);
+    ck_assert_int_eq(kill(agent.pid, SIGHUP), 0);
+    expect_told("RELOADING=1\n");
+    expect_told("READY=1");
+    ck_assert_int_eq(end(id, "done", "{}").status, 204);
+    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
 }
 END_TEST
 
@@ -270,6 +298,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_test(cases, annotation_says_that_an_agent_is_here_until_it_stops);
     tcase_add_test(cases, agent_waits_for_its_node_object);
+    tcase_add_test(cases, a_reload_leaves_open_allocations_as_they_are);
     tcase_add_test(cases, allocation_from_before_a_restart_is_gone);
     tcase_add_test(cases, case_4_28_crash_before_the_release_is_made_good_at_start);
     tcase_add_test(cases, stop_waits_for_done_and_takes_nothing_new);
