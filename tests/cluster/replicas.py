@@ -19,7 +19,7 @@ from cluster import interplay_world
 PODS = 400
 NODES = 8
 ALLOCATE_MS = 60
-WITHIN = 120.0
+WITHIN = 180.0
 BEGIN_SECONDS = 60
 
 
