@@ -53,6 +53,12 @@ void hami_internal_http_count_watch_restart(hami_kubernetes *client)
     (void)client;
 }
 
+void hami_internal_http_count_sight(hami_kubernetes *client, const char *version)
+{
+    (void)client;
+    (void)version;
+}
+
 void hami_internal_http_log(const hami_kubernetes *client, enum hami_log_level level,
                             const char *format, ...)
 {

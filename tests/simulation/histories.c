@@ -427,22 +427,6 @@ START_TEST(a_permit_set_aside_lets_others_by_only_after_a_failure)
 }
 END_TEST
 
-START_TEST(a_fifth_of_a_higher_priority_before_a_waiter_is_seen)
-{
-    wait_at(0, 1, 0);
-    for (size_t i = 1; i < 6; i++) {
-        wait_at(i, 1 + i, 1);
-        waits[i].since_ns += SECOND;
-        assert_clean();
-        checker_granted(world, &waits[i], 7 + i);
-        /* It leaves. */
-        waits[0].next = NULL;
-        world->nodes[0].last[0] = &waits[0];
-    }
-    ck_assert_uint_eq(world->result.fifo_violations, 1);
-}
-END_TEST
-
 /* ---- devices ---- */
 
 START_TEST(devices_of_another_pod_are_seen)
@@ -484,7 +468,6 @@ int main(void)
     tcase_add_test(tcase, a_further_share_of_a_grant_is_no_turn_and_a_new_fence_is_one);
     tcase_add_test(tcase, a_take_that_replaces_the_pods_own_lock_is_no_turn);
     tcase_add_loop_test(tcase, what_makes_an_older_waiter_not_count, 0, 5);
-    tcase_add_test(tcase, a_fifth_of_a_higher_priority_before_a_waiter_is_seen);
     tcase_add_test(tcase, devices_of_another_pod_are_seen);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(permits, two_permits, finish);
