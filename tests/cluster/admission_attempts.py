@@ -26,7 +26,7 @@ DEVICES = ("hami.io/bind-phase", "hami.io/bind-time", "hami.io/vgpu-node", "hami
            "hami.io/vgpu-mig-allocations", "hami.io/mutex.fence", "hami.io/mutex.done",
            "hami.io/mutex.revoked", "hami.io/use-uuid", "hami.io/use--uuidx")
 USERS_OWN = ("nvidia.com/use-gpuuuid", "nvidia.com/nouse-gputype", "hami.io/gpu-scheduler-policy",
-             "hami.io/node-scheduler-policy", "hami.io/use-Ascend910B-uuid",
+             "hami.io/node-scheduler-policy", "hami.io/vulkan", "hami.io/use-Ascend910B-uuid",
              "hami.io/no-use-MR-V100-uuid", "huawei.com/vnpu-mode", "example.com/any")
 TO_BE_WRITER = "bind it to ClusterRole hami-nodelock-schedule"
 BY_HAND = "use hamictl release as a member of group hami-nodelock-operators"

@@ -7,7 +7,8 @@ node. Then attempts of all sorts: everybody may do everything by RBAC, so that w
 refused by a policy. At last an operator with hamictl, who may do what the roles say and no more.
 """
 
-from cluster import admission_attempts, api, burst, control_plane, deployment, manifests, operators, processes
+from cluster import (admission_attempts, api, burst, control_plane, deployment, manifests, operators,
+                     processes, rbac, rbac_scene)
 
 FIRST_MINOR = 30
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -41,6 +42,7 @@ def run(results, plane):
     attempts = admission_attempts.Attempts(plane, NODES)
     for attempt in attempts.all():
         attempts.check(results, attempt)
+    check_stranger(results, plane)
     client.need("DELETE", RBAC + "/clusterrolebindings/test-everything")
     deployment.wait_until(lambda: plane.client("operator").request(
         "GET", "/api/v1/nodes").code == 403, 30, "the end of the role for everybody")
@@ -61,6 +63,22 @@ def prepare(plane, client):
     deployment.is_user(plane, "hamid-node-unbound", deployment.token(client, "hamid-node"))
     allow_everything(client)
     deployment.apply(client, *FILES)
+
+
+def check_stranger(results, plane):
+    """hamid under an account that may do everything, but is not listed as a writer."""
+    with rbac.Filter() as url:
+        scene = rbac_scene.Scheduler(plane, "stranger", plane.kubeconfig("author"), "annotation", url)
+        scene.prepare()
+        scene.play()
+        plane.group.stop(scene.child)
+    part = "admission-policies: hamid under an account that is not listed"
+    results.check(scene.outcome != "complete", f"{part} binds nothing", scene.outcome)
+    results.check('Refused by an admission policy or plugin: patch nodes"' in scene.log
+                  and "hami-nodelock-nodes" in scene.log, f"{part} says which policy refuses it",
+                  scene.log[-600:])
+    label = 'hamid_api_denied_total{verb="patch",resource="nodes",cause="admission"}'
+    results.check(label in scene.metrics, f"{part} counts it", scene.outcome)
 
 
 def become(plane, client, account, namespace, node):

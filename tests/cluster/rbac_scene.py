@@ -59,8 +59,7 @@ class Scene:
     def wait(self, what, is_true):
         deadline = time.monotonic() + PATIENCE
         while not is_true():
-            if "Missing permission: " in self.log:
-                # What it lacks may come on one request, and be missed by another: both count.
+            if "Missing permission: " in self.log or "Refused by an admission" in self.log:
                 raise Stopped(f"lacks something, before {what}")
             if self.child.poll() is not None:
                 raise Stopped(f"ended with code {self.child.returncode}, before {what}")
