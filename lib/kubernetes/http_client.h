@@ -228,7 +228,8 @@ struct hami_kubernetes {
     struct hami_internal_http_transfers free_transfers;
     uint32_t in_flight_count; /* requests only */
     uint32_t free_count;
-    bool speaks_http2;                               /* as the last answer told */
+    bool speaks_http2;             /* as the last answer told */
+    uint64_t clock_quiet_until_ns; /* our clock's distance from the server's was told */
     const struct hami_internal_http_transfer *scout; /* the last request to connect, until
                                                         it ends; NULL = none */
     struct hami_internal_http_credentials *credentials; /* NULL = no token */
@@ -240,7 +241,8 @@ struct hami_kubernetes {
     bool has_live_certificate; /* a client certificate comes from the credentials */
     struct hami_kubernetes_config made_with; /* (C) with texts of our own: */
     char *made_with_texts[HAMI_INTERNAL_HTTP_CONFIG_TEXTS];
-    struct hami_internal_http_renewal *renewal; /* (M) a login that is to be used; or NULL */
+    struct hami_internal_http_renewal
+        *renewal; /* (M) a login that is to be used; or NULL */
     struct hami_internal_http_exec exec;
     struct hami_internal_http_goaway goaways[HAMI_INTERNAL_HTTP_GOAWAYS_MAX];
     unsigned next_goaway;

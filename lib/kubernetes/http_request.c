@@ -22,11 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TEXT_MAX 512
 #define UNPROCESSED_MAX 5u
 #define JITTER_MS_MIN 10u
 #define JITTER_MS_SPREAD 50u
+#define CLOCK_SKEW_S_MAX 60
+#define CLOCK_QUIET_NS (600 * UINT64_C(1000000000))
 
 static uint64_t next_random(hami_kubernetes *client)
 {
@@ -180,6 +183,32 @@ static void finish_with_answer(hami_kubernetes *client,
 
 /* ---- what libcurl answered ------------------------------------------------------ */
 
+/* HAMi judges a lock's age by the time that is written in it, which is our clock's: said
+ * where the server's differs by too much, and again after a while. */
+static void look_at_clock(hami_kubernetes *client, uint64_t server_time_us)
+{
+    uint64_t now_ns = hami_kubernetes_now();
+    struct timespec ours;
+    int64_t ahead_s;
+
+    if (server_time_us == 0 || now_ns < client->clock_quiet_until_ns) {
+        return;
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &ours);
+    ahead_s = (int64_t)ours.tv_sec - (int64_t)(server_time_us / 1000000);
+    if (ahead_s > -CLOCK_SKEW_S_MAX && ahead_s < CLOCK_SKEW_S_MAX) {
+        return;
+    }
+    client->clock_quiet_until_ns = now_ns + CLOCK_QUIET_NS;
+    hami_internal_http_log(client, HAMI_LOG_WARNING,
+                           "This computer's clock is %lld s %s that of %s: locks that "
+                           "are written here look %s to HAMi, which judges them by "
+                           "their time",
+                           (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
+                           ahead_s < 0 ? "behind" : "ahead of", client->login.server,
+                           ahead_s < 0 ? "older" : "younger");
+}
+
 static void count_answer(hami_kubernetes *client,
                          const struct hami_internal_http_transfer *transfer)
 {
@@ -188,6 +217,7 @@ static void count_answer(hami_kubernetes *client,
 
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_HTTP_VERSION, &version);
     client->speaks_http2 = version == CURL_HTTP_VERSION_2_0;
+    look_at_clock(client, transfer->server_time_us);
     pthread_mutex_lock(&client->mutex);
     client->stats.answers[class >= 1 && class <= 5 ? class : 0]++;
     pthread_mutex_unlock(&client->mutex);

@@ -148,6 +148,10 @@ class Scenes:
                   if step.lock and self.name in step.lock}
         self.check(min(stamps) < -SKEW_SECONDS + 5 and max(stamps) > SKEW_SECONDS - 5,
                    "both clocks were wrong, as their locks show", (min(stamps), max(stamps)))
+        for suffix, word in (("a", "ahead of"), ("second", "behind")):
+            log = (world.plane.folder / f"hamid-{suffix}.log").read_text(encoding="utf-8")
+            self.check(f"s {word} that of https://" in log,
+                       f"the log says that the clock is {word} the server's")
         return values
 
 
