@@ -5,7 +5,6 @@
  */
 #include "history.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +33,20 @@ struct history *history_free(struct history *history)
     return NULL;
 }
 
+/* Cut between two characters of UTF-8, so that it stays a text. */
+static void keep_text(char *to, const char *text)
+{
+    size_t length = strnlen(text, HISTORY_TEXT_MAX);
+    if (length == HISTORY_TEXT_MAX) {
+        length--;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    memcpy(to, text, length);
+    to[length] = '\0';
+}
+
 void history_add(struct history *history, enum happening_kind kind,
                  const struct bind_request *about, uint64_t arrival_ns, const char *text)
 {
@@ -48,8 +61,7 @@ void history_add(struct history *history, enum happening_kind kind,
     one->span_ns = arrival_ns != 0 && now > arrival_ns ? now - arrival_ns : 0;
     one->kind = kind;
     one->about = *about;
-    (void)snprintf(one->text, sizeof(one->text), "%.*s", HISTORY_TEXT_MAX - 1,
-                   text != NULL ? text : "");
+    keep_text(one->text, text != NULL ? text : "");
     if (history->told != NULL) {
         history->told(history->data);
     }

@@ -21,6 +21,7 @@
 
 #define LIST_LIFE_NS (400ull * 1000000)
 #define LIST_LIFE_SHARE 20
+#define JSON_FORM (JSON_COMPACT | JSON_REAL_PRECISION(8))
 #define WATCHERS_MAX 64
 #define WAIT_MAX_S 30
 #define TOLD_TOGETHER_MS 200
@@ -79,7 +80,7 @@ static void answer(struct hamid_http_exchange *exchange, int status, json_t *roo
     struct evbuffer *text = evbuffer_new();
     hamid_http_set_headers(exchange, HEADERS);
     if (text == NULL || root == NULL ||
-        json_dump_callback(root, write_piece, text, JSON_COMPACT) != 0) {
+        json_dump_callback(root, write_piece, text, JSON_FORM) != 0) {
         hamid_http_answer(exchange, 503, "application/json", none, sizeof(none) - 1);
     } else {
         hamid_http_answer_buffer(exchange, status, "application/json", text);
@@ -123,7 +124,7 @@ static bool renew_list(struct status *status, bool all)
     json_t *root = status_view_nodes(&facts, all);
     struct evbuffer *text = evbuffer_new();
     bool is_made = root != NULL && text != NULL &&
-                   json_dump_callback(root, write_piece, text, JSON_COMPACT) == 0;
+                   json_dump_callback(root, write_piece, text, JSON_FORM) == 0;
     json_decref(root);
     free_text(kept->text); /* answers on their way out still have it */
     kept->text = text;

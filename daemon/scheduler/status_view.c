@@ -154,13 +154,15 @@ json_t *status_view_nodes(const struct status_facts *facts, bool all)
 static json_t *format_happening(const struct happening *one, uint64_t now_ns)
 {
     char sequence[24];
+    /* A server may have said something that is no text. */
+    json_t *text = json_string(one->text);
     (void)snprintf(sequence, sizeof(sequence), "%llu", (unsigned long long)one->sequence);
-    return json_pack("{s:s, s:s, s:f, s:f, s:s, s:s, s:s, s:s, s:s}", "sequence",
+    return json_pack("{s:s, s:s, s:f, s:f, s:s, s:s, s:s, s:s, s:o}", "sequence",
                      sequence, "what", happening_name(one->kind), "secondsAgo",
                      seconds_until(one->at_ns, now_ns), "afterSeconds",
                      (double)one->span_ns / 1e9, "node", one->about.node, "namespace",
                      one->about.namespace_name, "pod", one->about.name, "uid",
-                     one->about.uid, "text", one->text);
+                     one->about.uid, "text", text != NULL ? text : json_string(""));
 }
 
 /* The latest first: of one node, or of all where NULL. */
