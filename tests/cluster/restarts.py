@@ -13,8 +13,8 @@ from checker import figures
 from cluster import api, interplay_world
 
 NODES = 4
-PODS = 100
-BEGIN_AT = 25
+PODS = 64
+BEGIN_AT = 12
 WITHIN = 90.0
 PARKED = 200
 GRACE_SECONDS = 30.0
