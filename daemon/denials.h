@@ -24,9 +24,9 @@ struct hamid_denials *hamid_denials_free(struct hamid_denials *denials);
 void hamid_denials_told(void *data, const struct hami_kubernetes_denial *denial);
 
 /* "missing permission: patch nodes, list pods": what was refused for want of a permission
- * within the last minute, for lists and watches within 15 s; NULL if nothing, or for NULL.
- * Events don't count: nothing waits for them. The text stays until the next call; one
- * thread may ask. */
+ * within the last minute, for lists and watches within 15 s; NULL if nothing, or for
+ * NULL. Events don't count: nothing waits for them. The text stays until the next call;
+ * one thread may ask. */
 const char *hamid_denials_missing(struct hamid_denials *denials);
 
 /* hamid_api_denied_total as Prometheus' text, new; NULL without memory, and for NULL. */
