@@ -7,7 +7,9 @@ are held against the server's own Pod security standards. kube-scheduler starts 
 configurations, and a pod is bound through hamid by it.
 """
 
+import os
 import re
+import subprocess
 
 from cluster import api, burst, deployment, manifests, rbac, suites
 
@@ -63,6 +65,7 @@ def check_pods(results, client, name, kind, standard):
     answer = client.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
     results.check(answer.code == 201, f"deployed: {name}: its pods are {standard}", answer)
     check_confinement(results, name, template["spec"])
+    check_words(results, name, template["spec"])
 
 
 def check_confinement(results, name, spec):
@@ -80,6 +83,22 @@ def check_confinement(results, name, spec):
             context)
         results.check("livenessProbe" in container and "memory" in container["resources"]["limits"],
                       f"deployed: {name}: {container['name']} is probed and bounded", container)
+
+
+def check_words(results, name, spec):
+    """What hamid is told in a manifest is what it understands."""
+    words = next(one for one in spec["containers"] if one["name"] == "hamid")
+    done = subprocess.run(
+        [suites.BUILD / "daemon/hamid", *words["command"][1:], *words["args"], "--print-config"],
+        env={**os.environ, "NODE_NAME": "n"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False, timeout=30)
+    results.check(done.returncode == 0, f"deployed: {name}: hamid understands its words",
+                  done.stdout)
+    for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
+        probe = words[kind]["exec"]["command"]
+        where = probe[2]
+        results.check(probe[:2] == ["/usr/bin/hamid", "probe"] and where in done.stdout,
+                      f"deployed: {name}: its {kind} asks where hamid listens", (probe, done.stdout))
 
 
 def check_scheduler(results, plane, client, name, filter_url):

@@ -77,6 +77,20 @@ class Units(unittest.TestCase):
             self.assertGreater(len(allowed), 100)
             self.assertEqual(needed - allowed, set(), name)
 
+    @unittest.skipUnless(HAMID, "HAMID names no program")
+    def test_hamid_understands_what_a_service_tells_it(self):
+        for name in EXPOSURE:
+            unit = (UNITS / name).read_text(encoding="utf-8")
+            words = re.search(r"^ExecStart=/usr/bin/hamid (.*)$", unit, re.MULTILINE)[1].split()
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write("v: 2\n")
+                file.flush()
+                words = [re.sub(r"/etc/hamid/.*", file.name, word) for word in words]
+                done = subprocess.run([HAMID, *words, "--print-config"], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, check=False,
+                                      env={"NODE_NAME": "n"}, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_a_service_has_as_long_to_stop_as_hamid_takes(self):
         for name in EXPOSURE:
             self.assertIn("\nTimeoutStopSec=30\n", (UNITS / name).read_text(encoding="utf-8"))
