@@ -150,11 +150,22 @@ class Attempts:
             yield Attempt(who, "binds with a phase", self._bind({"hami.io/bind-phase": "x"}),
                           (403,), TO_BE_WRITER)
             yield Attempt(who, "writes a Lease", self._lease("PATCH"), (403,), TO_BE_WRITER)
+        yield from self._outside()
         unbound = "hamid-node-unbound"
         yield Attempt(unbound, "writes a node with a token that is bound to none", self._node(0),
                       (403,), "use the token of the pod on that node")
         yield Attempt(unbound, "writes a pod with it", self._pod(0), (403,),
                       "use the token of the pod on that node")
+
+    def _outside(self):
+        """hamid node outside of a pod, by a token that is bound to the Node itself."""
+        who = "hamid-node-outside"
+        if who in self.plane.tokens:
+            yield Attempt(who, "writes its own node", self._node(0), (200,), "")
+            yield Attempt(who, "writes a pod of its own node", self._pod(0), (200,), "")
+            yield Attempt(who, "writes another node", self._node(1), (403,), "serves one node alone")
+            yield Attempt(who, "writes a pod of another node", self._pod(1), (403,),
+                          "serves the pods of one node alone")
 
     # ---- who does not -----------------------------------------------------------
 

@@ -39,6 +39,10 @@ def run(results, plane):
         if name not in ("etcd", "kube-apiserver"):
             plane.group.stop(child)
     become(plane, client, "hamid-node", deployment.NAMESPACE, NODES[0])
+    if plane.minor >= 31:
+        node = client.need("GET", f"/api/v1/nodes/{NODES[0]}").body
+        deployment.is_user(plane, "hamid-node-outside", deployment.token(
+            client, "hamid-node", deployment.NAMESPACE, node))
     attempts = admission_attempts.Attempts(plane, NODES)
     for attempt in attempts.all():
         attempts.check(results, attempt)

@@ -78,12 +78,13 @@ def apply(client, *names):
                 raise api.Refused(f"{name}, {document.kind} {document.name}: {answer}")
 
 
-def token(client, account, namespace=NAMESPACE, pod=None):
-    """A token of that service account, bound to that pod (as the kubelet's are) or to nothing."""
+def token(client, account, namespace=NAMESPACE, bound_to=None):
+    """A token of that service account, bound to a pod (as the kubelet's are), a Node, or nothing."""
     spec = {"expirationSeconds": 3600}
-    if pod is not None:
-        spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"],
-                                  "uid": pod["metadata"]["uid"]}
+    if bound_to is not None:
+        metadata = bound_to["metadata"]
+        spec["boundObjectRef"] = {"apiVersion": "v1", "kind": bound_to["kind"],
+                                  "name": metadata["name"], "uid": metadata["uid"]}
     answer = client.need("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
                          {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
                           "spec": spec})
