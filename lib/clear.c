@@ -20,6 +20,7 @@
 #include "memory.h"
 #include "names.h"
 #include "protocol.h"
+#include "single_call.h"
 
 #define TIMEOUT_MS 5000
 #define TIMEOUT_MS_MAX 600000
@@ -37,7 +38,7 @@ struct clearing {
     bool revoked, known;
     /* of the answer that is being received */
     bool no_memory;
-    char text[256];
+    char text[400];
 };
 
 /* ---- tokens ---- */
@@ -143,11 +144,13 @@ static bool is_expected(struct clearing *clearing)
 
 /* ---- the owner ---- */
 
-static void judge(void *data, int code, const struct hami_owner_facts *facts)
+static void judge(void *data, int code, const struct hami_owner_facts *facts,
+                  const char *text)
 {
     struct clearing *clearing = data;
     const struct hami_lock_record *record = &clearing->record;
 
+    (void)snprintf(clearing->text, sizeof(clearing->text), "%s", text);
     if ((code != 0 && code != HAMI_E_HELD) || !facts || !facts->known) {
         return;
     }
@@ -170,9 +173,10 @@ static int ask(struct clearing *clearing, const char *revocation)
     clearing->revoked = revocation != NULL;
     clearing->known = false;
     clearing->text[0] = '\0';
-    int code = hami_transport_call_owner(clearing->transport, clearing->asked.node,
-                                         &owner, revocation, clearing->asked.timeout_ms,
-                                         judge, clearing);
+    const struct hami_internal_question question = {
+        clearing->asked.node, &owner, revocation, clearing->asked.timeout_ms};
+    int code =
+        hami_internal_single_owner(clearing->transport, &question, judge, clearing);
     if (clearing->known && (code == 0 || (code == HAMI_E_HELD && revocation))) {
         return 0;
     }

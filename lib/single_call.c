@@ -5,6 +5,8 @@
  * call is counted: who waits and the transport hold one reference each, so that an answer
  * that comes too late finds the memory still there. single.mutex guards `ended`.
  */
+#include "single_call.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -200,17 +202,20 @@ int hami_transport_call(struct hami_transport *transport, const char *node,
     return code;
 }
 
-int hami_transport_call_owner(struct hami_transport *transport, const char *node,
-                              const struct hami_owner *owner, const char *revocation,
-                              uint64_t timeout_ms,
-                              void (*receive)(void *data, int code,
-                                              const struct hami_owner_facts *facts),
-                              void *data)
+int hami_internal_single_owner(struct hami_transport *transport,
+                               const struct hami_internal_question *question,
+                               void (*receive)(void *data, int code,
+                                               const struct hami_owner_facts *facts,
+                                               const char *text),
+                               void *data)
 {
+    const struct hami_owner *owner = question->owner;
+    const char *revocation = question->revocation;
+    uint64_t timeout_ms = question->timeout_ms;
     int code;
 
     if (!hami_internal_config_is_transport(transport) ||
-        !hami_internal_names_is_subdomain(node) || !owner ||
+        !hami_internal_names_is_subdomain(question->node) || !owner ||
         !hami_internal_names_is_label(owner->namespace_name) ||
         !hami_internal_names_is_subdomain(owner->name) ||
         (revocation && !hami_internal_names_is_uid(owner->uid)) || timeout_ms == 0 ||
@@ -222,7 +227,7 @@ int hami_transport_call_owner(struct hami_transport *transport, const char *node
     if (!function) {
         return HAMI_E_NOTSUP;
     }
-    struct single *single = make(node, NULL, 0, timeout_ms);
+    struct single *single = make(question->node, NULL, 0, timeout_ms);
     if (!single) {
         return HAMI_E_NOMEM;
     }
@@ -239,10 +244,38 @@ int hami_transport_call_owner(struct hami_transport *transport, const char *node
     hami_internal_call_set_owner(call, owner->namespace_name, owner->name, owner->uid);
     if (carry_out(transport, function, single, &code)) {
         code = call->answer.code;
-        if (receive) {
-            receive(data, code, call->answer.facts ? &call->answer.facts->facts : NULL);
-        }
+        receive(data, code, call->answer.facts ? &call->answer.facts->facts : NULL,
+                call->answer.text);
     }
     unref(single);
     return code;
+}
+
+struct receiver {
+    void (*receive)(void *data, int code, const struct hami_owner_facts *facts);
+    void *data;
+};
+
+static void pass_on(void *data, int code, const struct hami_owner_facts *facts,
+                    const char *text)
+{
+    const struct receiver *receiver = data;
+
+    (void)text;
+    if (receiver->receive) {
+        receiver->receive(receiver->data, code, facts);
+    }
+}
+
+int hami_transport_call_owner(struct hami_transport *transport, const char *node,
+                              const struct hami_owner *owner, const char *revocation,
+                              uint64_t timeout_ms,
+                              void (*receive)(void *data, int code,
+                                              const struct hami_owner_facts *facts),
+                              void *data)
+{
+    struct receiver receiver = {receive, data};
+    const struct hami_internal_question question = {node, owner, revocation, timeout_ms};
+
+    return hami_internal_single_owner(transport, &question, pass_on, &receiver);
 }

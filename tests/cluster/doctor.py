@@ -38,6 +38,7 @@ def run(results, plane):
     scene.check_schedulers()
     scene.check_locks()
     scene.check_release()
+    scene.check_operator()
     scene.check_kube_scheduler()
     return {"set_ups": scene.count}
 
@@ -271,6 +272,48 @@ class Scene:
             refused.stdout and forced.returncode == 0 and self._lock() is None,
             "hamictl release needs force for a pod that is bound and waits",
             (bound, refused.stdout, forced.stdout))
+
+    def check_operator(self):
+        """With the policies on: whoever may release, and whoever merely may patch nodes and pods."""
+        if self.is_old:
+            return
+        self._allow_to_patch()
+        pod = manifests.pod("held-again")
+        pod["spec"]["schedulerName"] = "nobody"
+        self.client.need("POST", "/api/v1/namespaces/default/pods", pod)
+        self.annotate({LOCK: "2026-01-02T03:04:05Z,default,held-again"})
+        words = ("release", NODE, "--yes", "--expect", self._token())
+        refused = self.hamictl(*words, kubeconfig=self.plane.kubeconfig("kubelet"))
+        self.results.check(
+            refused.returncode == 1 and "hami-nodelock" in refused.stdout and
+            self._lock() is not None, "the policies refuse a release by whoever may patch nodes",
+            refused.stdout)
+        done = self.hamictl(*words, kubeconfig=self.plane.kubeconfig("operator"))
+        after = self.client.need("GET", "/api/v1/namespaces/default/pods/held-again").metadata
+        self.results.check(
+            done.returncode == 0 and self._lock() is None and
+            "hami.io/mutex.revoked" in after.get("annotations", {}),
+            "the policies let a member of hami-nodelock-operators release", done.stdout)
+
+    def _allow_to_patch(self):
+        self.client.need("POST", f"{RBAC}/clusterroles", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "test-patch"}, "rules": [
+                {"apiGroups": [""], "resources": ["nodes", "pods"],
+                 "verbs": ["get", "list", "patch"]}]})
+        users = [manifests.USERS[name][0] for name in ("operator", "kubelet")]
+        self.client.need("POST", f"{RBAC}/clusterrolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "test-patch"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": "test-patch"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+                         for user in users]})
+        # The authorizer hears of it a moment later.
+        client = self.plane.client("kubelet")
+        deployment.wait_until(
+            lambda: client.request("PATCH", f"/api/v1/nodes/{NODE}?dryRun=All", {},
+                                   api.MERGE_PATCH).code == 200, 30, "the right to patch nodes")
 
     def _lock(self):
         node = self.client.need("GET", f"/api/v1/nodes/{NODE}")

@@ -362,6 +362,9 @@ START_TEST(where_a_step_fails_the_lock_stands)
     ck_assert_int_eq(clear_with(LOCK, LEASE("uid-a"), 0), failures[_i].code);
     ck_assert_int_eq(error.code, failures[_i].code);
     ck_assert_str_ne(error.text, "");
+    if (failures[_i].step == INSPECT || failures[_i].step == REVOKE) {
+        ck_assert_ptr_nonnull(strstr(error.text, ": played"));
+    }
     assert_stands(LOCK, LEASE("uid-a"));
 }
 END_TEST
