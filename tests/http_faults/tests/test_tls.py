@@ -283,6 +283,38 @@ class ReloadTest(Case):
             ssl.cert_time_to_seconds(text))
 
 
+class ToolsTest(Case):
+    """Our own programs that ask a hamid."""
+
+    def call(self, program, *words):
+        done = subprocess.run([world.run.building.program(program), *map(str, words)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              timeout=world.PATIENCE)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_hamid_probe_asks_over_tls(self):
+        probe = ("daemon/hamid", "probe")
+        self.assertEqual(self.call(*probe, f"https://{self.world.metrics}"), (0, "200 ok\n"))
+        self.assertEqual(self.call(*probe, f"https://{self.world.metrics}", "/none")[0], 1)
+        code, text = self.call(*probe, self.world.metrics)
+        self.assertEqual((code, text[:3]), (1, "400"))
+
+    def test_hamid_probe_does_not_wait_for_ever_for_tls(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            code, text = self.call("daemon/hamid", "probe",
+                                   f"https://127.0.0.1:{silent.getsockname()[1]}")
+        self.assertEqual(code, 1)
+        self.assertIn("within 2000 ms", text)
+
+    def test_hamictl_verifies_the_certificate(self):
+        words = ("daemon/hamictl/hamictl", "locks", "--hamid", f"https://{self.world.metrics}")
+        code, text = self.call(*words, "--hamid-ca-file", self.world.certificates / "ca.crt")
+        self.assertEqual(code, 0, text)
+        code, text = self.call(*words)
+        self.assertNotEqual(code, 0)
+        self.assertIn("certificate", text)
+
+
 class StartTest(unittest.TestCase):
     """What hamid says of files that are no use."""
 
