@@ -295,11 +295,27 @@ static void raise_file_limit(void)
     }
 }
 
+/* With blanks between them. */
+static void describe_keys(const struct lock_table *locks, char *buffer, size_t size)
+{
+    const char *keys[HAMI_NODELOCK_KEYS_MAX];
+    size_t count = lock_table_keys(locks, keys);
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < count && length < size; i++) {
+        int written =
+            snprintf(buffer + length, size - length, "%s%s", i > 0 ? " " : "", keys[i]);
+        length += written > 0 ? (size_t)written : 0;
+    }
+}
+
 static void log_start(const struct service *service)
 {
     const struct scheduler_options *options = &service->options;
     char expire[32];
     char patience[32];
+    char keys[1024];
+    describe_keys(options->locks, keys, sizeof(keys));
     hamid_duration_format(options->lock_expire_ms, expire, sizeof(expire));
     hamid_duration_format(options->patience_ms, patience, sizeof(patience));
     if (options->config.warning[0] != '\0') {
@@ -315,14 +331,14 @@ static void log_start(const struct service *service)
         }
         hamid_log_info(0, "Ignored flags that mean nothing here", "flags", names, NULL);
     }
-    hamid_log_info(
-        0, "Serving", "version", hami_version(), "listen", service->addresses[0],
-        "metrics", service->metrics_server != NULL ? service->addresses[1] : NULL,
-        "tls", service->certificates != NULL ? service->options.tls_cert_file : NULL,
-        "clientAuthorities", service->options.client_ca_file,
-        "apiServer", hami_kubernetes_server(service->client), "key", HAMI_NODELOCK_KEY,
-        "holder", hami_nodelock_holder(service->lock), "lockExpire", expire, "patience",
-        patience, "filter", options->filter_url, NULL);
+    hamid_log_info(0, "Serving", "version", hami_version(), "listen",
+                   service->addresses[0], "metrics",
+                   service->metrics_server != NULL ? service->addresses[1] : NULL, "tls",
+                   service->certificates != NULL ? service->options.tls_cert_file : NULL,
+                   "clientAuthorities", service->options.client_ca_file, "apiServer",
+                   hami_kubernetes_server(service->client), "key", keys, "holder",
+                   hami_nodelock_holder(service->lock), "lockExpire", expire, "patience",
+                   patience, "filter", options->filter_url, NULL);
 }
 
 static int start(struct service *service)
