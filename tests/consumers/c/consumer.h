@@ -130,6 +130,8 @@ void drop(struct world *world);
 void release(struct world *world);
 void hand_off(struct world *world);
 void order(struct world *world);
+void lanes(struct world *world);
+void limit(struct world *world);
 void try_held(struct world *world);
 void many_nodes(struct world *world);
 void callback_thread(struct world *world);

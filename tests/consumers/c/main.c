@@ -23,6 +23,8 @@ static const struct row rows[] = {
     {"release", release, false},
     {"hand-off", hand_off, false},
     {"order", order, false},
+    {"lanes", lanes, false},
+    {"limit", limit, false},
     {"try", try_held, false},
     {"many-nodes", many_nodes, false},
     {"callback-thread", callback_thread, false},

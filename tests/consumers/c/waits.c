@@ -187,6 +187,63 @@ void order(struct world *world)
     manager_end(world, lock);
 }
 
+/* How they ask, and which of them is served first, second, .. */
+static const struct {
+    int32_t priority;
+    const char *group;
+} asked[QUEUE] = {{0, NULL}, {0, "gang"}, {0, NULL}, {0, "gang"}, {5, NULL}};
+static const int served[QUEUE] = {4, 0, 1, 3, 2};
+
+void lanes(struct world *world)
+{
+    const char *node = world_node(world);
+    hami_nodelock *lock = manager_new(world, world->transport);
+    hami_lease *lease = take(world, lock, node, world_pod(world));
+    struct outcome outcomes[QUEUE];
+
+    for (int i = 0; i < QUEUE; i++) {
+        struct hami_nodelock_request want = request_for(lock, node, world_pod(world));
+        want.priority = asked[i].priority;
+        want.group = asked[i].group;
+        outcome_init(&outcomes[i]);
+        CHECK_CODE(hami_nodelock_acquire_start(lock, &want, outcome_acquired,
+                                               &outcomes[i], NULL),
+                   0);
+    }
+    give(world, lock, lease);
+    for (int i = 0; i < QUEUE; i++) {
+        CHECK_CODE(outcome_await(&outcomes[served[i]]), 0);
+        for (int j = i + 1; j < QUEUE; j++) {
+            CHECK(outcome_count(&outcomes[served[j]]) == 0);
+        }
+        give(world, lock, outcomes[served[i]].lease);
+    }
+    manager_end(world, lock);
+}
+
+void limit(struct world *world)
+{
+    struct hami_nodelock_config config = HAMI_NODELOCK_CONFIG_INIT;
+    struct hami_error error = HAMI_ERROR_INIT;
+    const char *node = world_node(world);
+    hami_nodelock *lock = NULL;
+    struct outcome outcome;
+
+    config.transport = world->transport;
+    config.waiters_per_node_max = 1;
+    CHECK_CODE(hami_nodelock_new(&config, &lock, NULL), 0);
+    hami_lease *lease = take(world, lock, node, world_pod(world)), *none = NULL;
+    queue(world, lock, node, world_pod(world), NULL, &outcome);
+    struct hami_nodelock_request want = request_for(lock, node, world_pod(world));
+    CHECK_CODE(hami_nodelock_acquire(lock, &want, &none, &error), HAMI_E_LIMIT);
+    CHECK(none == NULL && error.position == 1 && error.waiting == 1);
+    CHECK(strstr(error.text, "1 of 1 waiters are of namespace default") != NULL);
+    give(world, lock, lease);
+    CHECK_CODE(outcome_await(&outcome), 0);
+    give(world, lock, outcome.lease);
+    manager_end(world, lock);
+}
+
 void many_nodes(struct world *world)
 {
     const char *nodes[3] = {world_node(world), world_node(world), world_node(world)};

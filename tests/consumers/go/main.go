@@ -32,6 +32,8 @@ var rows = []struct {
 	{"release", release, false},
 	{"hand-off", handOff, false},
 	{"order", order, false},
+	{"lanes", lanes, false},
+	{"limit", limit, false},
 	{"try", try, false},
 	{"many-nodes", manyNodes, false},
 	{"callback-thread", callbackThread, false},

@@ -162,6 +162,47 @@ func order(w *world) {
 	w.end(manager)
 }
 
+func lanes(w *world) {
+	node := w.node()
+	manager := w.manager(w.transport)
+	lease := w.take(manager, w.ask(node))
+	asked := []nodelock.Request{w.ask(node), w.ask(node), w.ask(node), w.ask(node), w.ask(node)}
+	asked[1].Group, asked[3].Group, asked[4].Priority = "gang", "gang", 5
+	var queue []<-chan outcome
+	for _, one := range asked {
+		queue = append(queue, w.queue(manager, soon(), one))
+	}
+	w.give(lease)
+	served := []int{4, 0, 1, 3, 2}
+	for i, number := range served {
+		found := w.await(queue[number])
+		w.need(found.err)
+		for _, later := range served[i+1:] {
+			w.check(len(queue[later]) == 0, "nobody else was served")
+		}
+		w.give(found.lease)
+	}
+	w.end(manager)
+}
+
+func limit(w *world) {
+	node := w.node()
+	manager, err := nodelock.New(nodelock.Config{Transport: w.transport, WaitersPerNode: 1})
+	w.need(err)
+	lease := w.take(manager, w.ask(node))
+	queued := w.queue(manager, soon(), w.ask(node))
+	_, err = manager.Acquire(soon(), w.ask(node))
+	w.is(err, nodelock.ErrLimit)
+	var detail *nodelock.Error
+	w.check(errors.As(err, &detail) && detail.Position == 1 && detail.Waiting == 1, "it has the position")
+	w.check(strings.Contains(err.Error(), "1 of 1 waiters are of namespace default"), "it names them")
+	w.give(lease)
+	found := w.await(queued)
+	w.need(found.err)
+	w.give(found.lease)
+	w.end(manager)
+}
+
 func try(w *world) {
 	node := w.node()
 	manager, other := w.manager(w.transport), w.manager(w.transport)

@@ -8,8 +8,8 @@ import os
 import threading
 import warnings
 
-from haminodelock import (Action, Busy, Cancel, Cancelled, Closed, ForkedChild, Held,
-                          InvalidArgument, Lost, NodeLock, Pod, SlotState, TimedOut,
+from haminodelock import (Action, Busy, Cancel, Cancelled, Closed, Config, ForkedChild, Held,
+                          InvalidArgument, LimitReached, Lost, NodeLock, Pod, SlotState, TimedOut,
                           Transport)
 
 from world import PATIENCE, Gate, Waiter
@@ -174,6 +174,34 @@ def order(world):
             served.append(granted.fence)
             granted.release()
     assert served == sorted(served)
+
+
+def lanes(world):
+    node = world.node()
+    asked = [{}, {"group": "gang"}, {}, {"group": "gang"}, {"priority": 5}]
+    with world.lock() as lock:
+        lease = lock.acquire(node, world.pod(), timeout=PATIENCE)
+        waiters = [Waiter(lock, node, world.pod(), number + 1, **how)
+                   for number, how in enumerate(asked)]
+        lease.release()
+        order_of_service = [4, 0, 1, 3, 2]
+        for number, index in enumerate(order_of_service):
+            granted = waiters[index].end()
+            assert all(waiters[later].is_alive() for later in order_of_service[number + 1:])
+            granted.release()
+
+
+def limit(world):
+    node = world.node()
+    with world.lock(config=Config(waiters_per_node=1)) as lock:
+        lease = lock.acquire(node, world.pod(), timeout=PATIENCE)
+        waiter = Waiter(lock, node, world.pod())
+        with raises(LimitReached) as errors:
+            lock.acquire(node, world.pod(), timeout=PATIENCE)
+        assert (errors[0].position, errors[0].waiting, errors[0].expected) == (1, 1, None)
+        assert "1 of 1 waiters are of namespace default" in errors[0].text
+        lease.release()
+        waiter.end().release()
 
 
 def try_held(world):

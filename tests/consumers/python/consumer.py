@@ -16,6 +16,7 @@ IDS = {
     "cancel-queued": "cancel_queued", "cancel-in-flight": "cancel_in_flight",
     "cancel-after-grant": "cancel_after_grant", "grant-cancel-race": "grant_cancel_race",
     "drop": "drop", "release": "release", "hand-off": "hand_off", "order": "order",
+    "lanes": "lanes", "limit": "limit",
     "try": "try_held", "many-nodes": "many_nodes", "callback-thread": "callback_thread",
     "close": "close", "fork": "fork", "lost": "lost", "re-entry": "re_entry",
     "arguments": "arguments", "transport": "transport", "look": "look",

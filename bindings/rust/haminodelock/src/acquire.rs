@@ -35,7 +35,15 @@ pub struct Request {
 impl Request {
     pub fn new(node: impl Into<String>, pod: Pod) -> Self {
         let node = node.into();
-        Request { node, pod, timeout: None, keys: Vec::new(), priority: 0, group: None, cancel: None }
+        Request {
+            node,
+            pod,
+            timeout: None,
+            keys: Vec::new(),
+            priority: 0,
+            group: None,
+            cancel: None,
+        }
     }
 
     /// When the caller is told at the latest, counted from the call or the first poll.

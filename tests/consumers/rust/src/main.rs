@@ -14,7 +14,7 @@ use world::World;
 
 type Behaviour = fn(&World);
 
-const BEHAVIOURS: [(&str, Behaviour); 20] = [
+const BEHAVIOURS: [(&str, Behaviour); 22] = [
     ("deadline-queued", waits::deadline_queued),
     ("deadline-past", waits::deadline_past),
     ("cancel-queued", waits::cancel_queued),
@@ -25,6 +25,8 @@ const BEHAVIOURS: [(&str, Behaviour); 20] = [
     ("release", holds::release),
     ("hand-off", holds::hand_off),
     ("order", waits::order),
+    ("lanes", waits::lanes),
+    ("limit", waits::limit),
     ("try", holds::try_held),
     ("many-nodes", waits::many_nodes),
     ("callback-thread", life::callback_thread),

@@ -119,6 +119,37 @@ pub fn order(world: &World) {
     }
 }
 
+pub fn lanes(world: &World) {
+    let (node, lock) = (world.node(), world.lock());
+    let lease = take(&lock, &node, world.pod());
+    let ask = || want(&node, world.pod());
+    let asked = [ask(), ask().group("gang"), ask(), ask().group("gang"), ask().priority(5)];
+    let mut queue: Vec<Option<Queued>> =
+        asked.iter().map(|one| Some(Queued::new(&lock, one))).collect();
+    give(lease);
+    for index in [4, 0, 1, 3, 2] {
+        let lease = queue[index].take().unwrap().end().unwrap();
+        assert!(queue.iter_mut().flatten().all(Queued::is_waiting));
+        give(lease);
+    }
+}
+
+pub fn limit(world: &World) {
+    let node = world.node();
+    let lock = NodeLock::builder(&world.transport).limits(1, 0).build().unwrap();
+    let lease = take(&lock, &node, world.pod());
+    let queued = Queued::new(&lock, &want(&node, world.pod()));
+    let error = failed(lock.acquire(&want(&node, world.pod())));
+    assert_eq!(error.code(), Code::Limit);
+    let outlook = error.outlook();
+    assert_eq!((outlook.position, outlook.waiting, outlook.expected), (1, 1, None));
+    assert!(error.text().contains("1 of 1 waiters are of namespace default"), "{error}");
+    let refused = failed(block_on(lock.acquire_async(&want(&node, world.pod()))));
+    assert_eq!((refused.code(), refused.outlook()), (Code::Limit, outlook));
+    give(lease);
+    give(queued.end().unwrap());
+}
+
 pub fn many_nodes(world: &World) {
     let lock = world.lock();
     let nodes: Vec<String> = (0..3).map(|_| world.node()).collect();
