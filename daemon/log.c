@@ -19,7 +19,6 @@
 
 static atomic_uint log_verbosity = 2;
 static bool log_json = false;
-static const char *log_name = "hamid";
 
 struct line {
     char text[LINE_MAX_BYTES];
@@ -59,44 +58,49 @@ static void put_quoted(struct line *line, const char *text)
     put(line, "\"");
 }
 
+/* Milliseconds since 1970, as klog's JSON has it. */
 static void put_json_head(struct line *line, enum hamid_log_severity severity,
-                          unsigned verbosity, const char *message)
+                          unsigned verbosity, const char *where, const char *message)
 {
     static const char *const names[] = {"info", "warning", "error"};
     struct timeval now;
-    char head[96];
+    char head[192];
     (void)gettimeofday(&now, NULL);
-    (void)snprintf(head, sizeof(head),
-                   "{\"ts\":%lld.%06ld,\"v\":%u,\"severity\":\"%s\",\"msg\":",
-                   (long long)now.tv_sec, (long)now.tv_usec, verbosity, names[severity]);
+    (void)snprintf(
+        head, sizeof(head),
+        "{\"ts\":%lld%03ld.%03ld,\"caller\":\"%.80s\",\"v\":%u,\"severity\":\"%s\","
+        "\"msg\":",
+        (long long)now.tv_sec, (long)now.tv_usec / 1000, (long)now.tv_usec % 1000, where,
+        verbosity, names[severity]);
     put(line, head);
     put_quoted(line, message);
 }
 
+/* klog's header: severity, date and time (UTC), thread, place. */
 static void put_text_head(struct line *line, enum hamid_log_severity severity,
-                          const char *message)
+                          const char *where, const char *message)
 {
     struct timeval now;
     struct tm parts;
-    char head[96];
+    char head[192];
     (void)gettimeofday(&now, NULL);
     (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld %.40s] ",
+    (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld %7ld %.80s] ",
                    "IWE"[severity], parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                   parts.tm_min, parts.tm_sec, (long)now.tv_usec, log_name);
+                   parts.tm_min, parts.tm_sec, (long)now.tv_usec, (long)gettid(), where);
     put(line, head);
     put_quoted(line, message);
 }
 
 static void write_line(enum hamid_log_severity severity, unsigned verbosity,
-                       const char *message, va_list pairs)
+                       const char *where, const char *message, va_list pairs)
 {
     struct line line;
     line.length = 0;
     if (log_json) {
-        put_json_head(&line, severity, verbosity, message);
+        put_json_head(&line, severity, verbosity, where, message);
     } else {
-        put_text_head(&line, severity, message);
+        put_text_head(&line, severity, where, message);
     }
     const char *name = va_arg(pairs, const char *);
     for (; name != NULL; name = va_arg(pairs, const char *)) {
@@ -130,11 +134,6 @@ void hamid_log_setup(unsigned verbosity, bool json)
     }
 }
 
-void hamid_log_name(const char *name)
-{
-    log_name = name;
-}
-
 bool hamid_log_format_parse(const char *text, bool *ret_json)
 {
     if (strcmp(text, "json") != 0 && strcmp(text, "text") != 0) {
@@ -149,48 +148,49 @@ bool hamid_log_is_on(unsigned verbosity)
     return verbosity <= log_verbosity;
 }
 
-void hamid_log_info(unsigned verbosity, const char *message, ...)
+void hamid_log_info_at(const char *where, unsigned verbosity, const char *message, ...)
 {
     if (verbosity > log_verbosity) {
         return;
     }
     va_list pairs;
     va_start(pairs, message);
-    write_line(HAMID_LOG_INFO, verbosity, message, pairs);
+    write_line(HAMID_LOG_INFO, verbosity, where, message, pairs);
     va_end(pairs);
 }
 
-void hamid_log_warning(const char *message, ...)
+void hamid_log_warning_at(const char *where, const char *message, ...)
 {
     va_list pairs;
     va_start(pairs, message);
-    write_line(HAMID_LOG_WARNING, 0, message, pairs);
+    write_line(HAMID_LOG_WARNING, 0, where, message, pairs);
     va_end(pairs);
 }
 
-void hamid_log_error(const char *message, ...)
+void hamid_log_error_at(const char *where, const char *message, ...)
 {
     va_list pairs;
     va_start(pairs, message);
-    write_line(HAMID_LOG_ERROR, 0, message, pairs);
+    write_line(HAMID_LOG_ERROR, 0, where, message, pairs);
     va_end(pairs);
 }
 
 void hamid_log_library(void *data, enum hami_log_level level, const char *line)
 {
+    static const char where[] = "libhaminodelock";
     (void)data;
     switch (level) {
     case HAMI_LOG_ERROR:
-        hamid_log_error(line, NULL);
+        hamid_log_error_at(where, line, NULL);
         break;
     case HAMI_LOG_WARNING:
-        hamid_log_warning(line, NULL);
+        hamid_log_warning_at(where, line, NULL);
         break;
     case HAMI_LOG_INFO:
-        hamid_log_info(2, line, NULL);
+        hamid_log_info_at(where, 2, line, NULL);
         break;
     case HAMI_LOG_DEBUG:
-        hamid_log_info(4, line, NULL);
+        hamid_log_info_at(where, 4, line, NULL);
         break;
     }
 }

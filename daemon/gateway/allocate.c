@@ -22,6 +22,7 @@
 
 #include "log.h"
 #include "mailbox.h"
+#include "trace.h"
 
 #define CONTAINERS_MAX 64
 
@@ -40,7 +41,8 @@ struct allocate {
     struct books_reading *reading;     /* running */
     struct hamid_grpc_request *vendor; /* running */
     hami_handshake_job *job;
-    char pod[330];   /* for the log */
+    char pod[330]; /* for the log */
+    char trace[HAMID_TRACE_BYTES];
     uint8_t *answer; /* the vendor's */
     size_t answer_length;
     struct hamid_grpc_status verdict; /* what the kubelet is told */
@@ -142,12 +144,13 @@ static void end_opened(struct hamid_letter *letter)
     } else if (allocate->code < 0) {
         hamid_log_warning("Could not write the end of an Allocate; the container is "
                           "refused",
-                          "pod", allocate->pod, "code", hami_errname(allocate->code),
-                          "err", allocate->error.text, NULL);
+                          "pod", allocate->pod, "trace", allocate->trace, "code",
+                          hami_errname(allocate->code), "err", allocate->error.text,
+                          NULL);
         end(allocate, GATEWAY_NOT_WRITTEN, HAMID_GRPC_UNAVAILABLE, allocate->error.text);
     } else {
-        hamid_log_info(2, "Handed devices out", "pod", allocate->pod, "resource",
-                       allocate->resource, NULL);
+        hamid_log_info(2, "Handed devices out", "pod", allocate->pod, "trace",
+                       allocate->trace, "resource", allocate->resource, NULL);
         watch_answers(allocate);
         end(allocate, GATEWAY_SERVED, HAMID_GRPC_OK, "");
     }
@@ -199,8 +202,8 @@ static void vendor_ended(void *data, const struct hamid_grpc_status *status)
     (void)snprintf(allocate->text, sizeof(allocate->text), "%s", status->text);
     if (allocate->has_failed) {
         hamid_log_warning("A device plugin could not hand devices out", "pod",
-                          allocate->pod, "resource", allocate->resource, "err",
-                          allocate->text, NULL);
+                          allocate->pod, "trace", allocate->trace, "resource",
+                          allocate->resource, "err", allocate->text, NULL);
     }
     write_end(allocate);
 }
@@ -268,6 +271,7 @@ static void whose_opened(struct hamid_letter *letter)
     owner = hami_handshake_owner(allocate->job);
     (void)snprintf(allocate->pod, sizeof(allocate->pod), "%s/%s", owner->namespace_name,
                    owner->name);
+    (void)hamid_trace(allocate->trace, owner->uid, allocate->gateway->config.node);
     keep_answers(allocate);
     ask_vendor(allocate);
 }

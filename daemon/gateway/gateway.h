@@ -35,6 +35,7 @@ struct gateway_config {
     struct node_events *events;
     struct books *books;
     struct checks *checks;
+    const char *node;                            /* for the log */
     bool needs_books;                            /* refuse while they can't be read */
     const char *front;                           /* folder of the vendor's plugins */
     const char *kubelet;                         /* the kubelet's plugin folder */

@@ -18,11 +18,12 @@
 static void show_served(const struct agent_call *call, const hami_handshake_job *job)
 {
     const struct hami_owner *owner = hami_handshake_owner(job);
-    char pod[330], fence[24];
+    char pod[330], fence[24], trace[HAMID_TRACE_BYTES];
 
     (void)snprintf(pod, sizeof(pod), "%s/%s", owner->namespace_name, owner->name);
     hamid_log_info(2, "Told whose Allocate it is", "pod", pod, "container",
                    hami_handshake_container_name(job, 0), "resource", call->ask.resource,
+                   "trace", hamid_trace(trace, owner->uid, call->agent->config.node),
                    "fence", hamid_log_number(fence, hami_handshake_fence(job)), NULL);
 }
 

@@ -48,12 +48,13 @@ static void ended_opened(struct hamid_letter *letter)
         hamid_log_info(2,
                        call->is_failure ? "Marked a pod failed"
                                         : "Wrote that devices are handed out",
-                       "pod", call->pod, NULL);
+                       "pod", call->pod, "trace", call->trace, NULL);
     } else {
         agent->not_written++;
         hamid_log_warning(
             "Could not write the end of an allocation; the container is refused", "pod",
-            call->pod, "code", hami_errname(call->code), "err", call->error.text, NULL);
+            call->pod, "trace", call->trace, "code", hami_errname(call->code), "err",
+            call->error.text, NULL);
     }
     if (entry != NULL) {
         if (call->code == 0 && !call->is_failure) {
@@ -94,6 +95,7 @@ static void start_end(struct agent *agent, struct hamid_http_exchange *exchange,
     call->is_failure = is_failure;
     (void)snprintf(call->pod, sizeof(call->pod), "%s/%s", owner->namespace_name,
                    owner->name);
+    (void)hamid_trace(call->trace, owner->uid, agent->config.node);
     code = is_failure ? hami_handshake_fail_start(job, reason, deadline, ended, call)
                       : hami_handshake_finish_start(job, deadline, ended, call);
     if (code < 0) {

@@ -13,6 +13,7 @@
 #include "allocations.h"
 #include "http/server.h"
 #include "mailbox.h"
+#include "trace.h"
 
 struct agent {
     struct agent_config config;
@@ -41,6 +42,7 @@ struct agent_call {
     char id[ALLOCATION_ID_LENGTH + 1];    /* done, failed */
     bool is_failure;
     char pod[330]; /* done, failed: for the log */
+    char trace[HAMID_TRACE_BYTES];
     int code;
     struct hami_error error;
 };

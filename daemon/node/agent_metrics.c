@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hami/version.h>
+
+#include "client_metrics.h"
+
 struct agent_metrics {
     uint64_t served, refused, done, failed, not_written, forgotten;
     size_t open;
@@ -115,7 +119,7 @@ void agent_handle_metrics(struct hamid_http_exchange *exchange, void *data)
         .open = agent->table.open,
         .handshake = HAMI_HANDSHAKE_STATS_INIT,
     };
-    char *denials;
+    char *denials, *calls;
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
@@ -125,11 +129,22 @@ void agent_handle_metrics(struct hamid_http_exchange *exchange, void *data)
         return;
     }
     (void)hami_handshake_stats(agent->config.handshake, &metrics.handshake);
+    (void)fprintf(out,
+                  "# HELP hamid_build_info The version that runs; always 1.\n"
+                  "# TYPE hamid_build_info gauge\n"
+                  "hamid_build_info{version=\"%s\",role=\"node\"} 1\n"
+                  "# HELP hamid_ready 1 while /readyz answers 200.\n"
+                  "# TYPE hamid_ready gauge\n"
+                  "hamid_ready %d\n",
+                  hami_version(), agent->is_ready);
     write_agent(out, &metrics);
     write_checks(out, agent, metrics.handshake.again);
     denials = hamid_denials_metrics(agent->config.denials);
     (void)fputs(denials != NULL ? denials : "", out);
     free(denials);
+    calls = hamid_client_metrics(agent->config.client);
+    (void)fputs(calls != NULL ? calls : "", out);
+    free(calls);
     if (agent->config.more_metrics != NULL) {
         agent->config.more_metrics(out, agent->config.more_data);
     }

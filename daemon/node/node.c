@@ -82,6 +82,7 @@ static bool open_gateway(struct node *node, char *error, size_t error_size)
         .events = &node->events,
         .books = node->books,
         .checks = node->checks,
+        .node = options->node,
         .needs_books = options->needs_pod_resources,
         .front = options->gateway,
         .kubelet = options->kubelet_plugins,

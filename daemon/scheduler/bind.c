@@ -33,6 +33,7 @@ static struct bind *new_bind(struct binder *binder, const struct bind_request *r
     }
     bind->binder = binder;
     bind->request = *request;
+    (void)hamid_trace(bind->trace, request->uid, request->node);
     bind->arrival_ns = hami_kubernetes_now();
     bind->patience_ms = binder->config.patience_ms;
     bind->locks = lock_table_ref(binder->config.locks);
@@ -90,6 +91,7 @@ static bool begin(struct binder *binder, const struct bind_request *request,
         return false;
     }
     join(bind, caller);
+    bind_log_step(bind, "Was asked for a bind");
     bind_table_add(&binder->table, bind);
     bind_start(bind);
     return true;
@@ -201,12 +203,14 @@ size_t binder_in_flight(const struct binder *binder)
 void binder_owner_lost(void *data, hami_lease *lease, const struct hami_error *error)
 {
     struct hami_lease_view view = HAMI_LEASE_VIEW_INIT;
+    char trace[HAMID_TRACE_BYTES];
     if (hami_lease_facts(lease, &view) == 0) {
         history_add_owner(data, HAPPENING_LOST, &view.owner, view.node, error->text);
         hamid_log_warning(
             "A lock that this process held vanished from its node; look who else writes "
             "node annotations",
             "node", view.node, "namespace", view.owner.namespace_name, "pod",
-            view.owner.name, "err", error->text, NULL);
+            view.owner.name, "trace", hamid_trace(trace, view.owner.uid, view.node),
+            "err", error->text, NULL);
     }
 }

@@ -12,6 +12,8 @@
 
 #include "log.h"
 
+#define STEP_VERBOSITY 3
+
 void bind_count(struct binder *binder, enum bind_outcome outcome)
 {
     binder->config.metrics->binds[outcome]++;
@@ -36,6 +38,17 @@ void bind_answer_all(struct bind *bind, enum bind_outcome outcome, const char *e
     }
 }
 
+void bind_log_step(const struct bind *bind, const char *message)
+{
+    char pod[320];
+    if (hamid_log_is_on(STEP_VERBOSITY)) {
+        (void)snprintf(pod, sizeof(pod), "%s/%s", bind->request.namespace_name,
+                       bind->request.name);
+        hamid_log_info(STEP_VERBOSITY, message, "pod", pod, "node", bind->request.node,
+                       "uid", bind->request.uid, "trace", bind->trace, NULL);
+    }
+}
+
 static void log_end(const struct bind *bind, enum bind_outcome outcome, const char *error)
 {
     char pod[320];
@@ -45,11 +58,11 @@ static void log_end(const struct bind *bind, enum bind_outcome outcome, const ch
                    bind->request.name);
     if (outcome == BIND_bound) {
         hamid_log_info(2, "Bound the pod", "pod", pod, "node", bind->request.node, "uid",
-                       bind->request.uid, "milliseconds",
+                       bind->request.uid, "trace", bind->trace, "milliseconds",
                        hamid_log_number(waited, milliseconds), NULL);
     } else {
         hamid_log_info(2, "Did not bind the pod", "pod", pod, "node", bind->request.node,
-                       "uid", bind->request.uid, "milliseconds",
+                       "uid", bind->request.uid, "trace", bind->trace, "milliseconds",
                        hamid_log_number(waited, milliseconds), "err", error, NULL);
     }
 }

@@ -10,6 +10,7 @@
 
 #include "bind.h"
 #include "mailbox.h"
+#include "trace.h"
 
 #include <sys/queue.h>
 
@@ -63,6 +64,7 @@ struct bind {
     hami_lease *lease;        /* BINDING */
     struct lock_table *locks; /* it is judged by this one, whatever a reload brings */
     uint64_t patience_ms;     /* likewise */
+    char trace[HAMID_TRACE_BYTES]; /* in each log line about it */
     uint64_t arrival_ns;
     uint64_t queued_ns;
     int confirming_code;        /* CONFIRMING: what made it so */
@@ -106,6 +108,8 @@ struct binder {
 /* bind_end.c. Frees what it holds, and itself. */
 void bind_free(struct bind *bind);
 void bind_count(struct binder *binder, enum bind_outcome outcome);
+/* A line about one step of its way, for those who look closely. */
+void bind_log_step(const struct bind *bind, const char *message);
 void bind_answer_all(struct bind *bind, enum bind_outcome outcome, const char *error);
 /* Answers and frees one that never started. */
 void bind_drop(struct bind *bind, enum bind_outcome outcome, const char *error);

@@ -82,6 +82,7 @@ static void give_back(struct bind *bind)
 {
     hami_lease *lease = bind->lease;
     bind->lease = NULL;
+    bind_log_step(bind, "Gives the node's lock back");
     (void)hami_lease_release_start(lease, hami_kubernetes_in_ms(RELEASE_MS), NULL, NULL);
 }
 
@@ -93,6 +94,9 @@ static void opened_binding(struct hamid_letter *letter)
     if (code == 0 || code == HAMI_E_IN_DOUBT) {
         (void)hami_lease_handoff(bind->lease);
         bind->lease = NULL;
+        bind_log_step(bind, code == 0 ? "Left the node's lock to the node side"
+                                      : "Left the node's lock to the node side, for the "
+                                        "Binding may be written");
     } else {
         give_back(bind);
     }
@@ -123,6 +127,7 @@ static void post_binding(struct bind *bind)
 {
     bind->state = BIND_STATE_BINDING;
     bind->letter.open = opened_binding;
+    bind_log_step(bind, "Got the node's lock and posts the Binding");
     int code =
         hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
                                    bind_answer_deadline(bind, 2), heard_binding, bind);
@@ -187,6 +192,7 @@ void bind_queue(struct bind *bind)
     request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;
     bind->queued_ns = hami_kubernetes_now();
+    bind_log_step(bind, "Waits for the node's lock");
     int code = hami_nodelock_acquire_start(binder->config.lock, &request, acquired, bind,
                                            &bind->wait);
     if (code != 0) {

@@ -200,6 +200,8 @@ static int start_lock(struct service *service)
     config.owner_lost = binder_owner_lost;
     config.owner_lost_data = status_history(service->status);
     config.log = hamid_log_library;
+    config.changed = changes_told;
+    config.changed_data = service->changes;
     if (hami_nodelock_new(&config, &service->lock, &error) != 0) {
         return service_fail("Could not make the lock manager", error.text);
     }
@@ -271,7 +273,8 @@ static int start_loop(struct service *service)
     service->drain_timer = evtimer_new(service->base, look_whether_drained, service);
     service->ready_timer = evtimer_new(service->base, look_whether_ready, service);
     service->status = status_new(service);
-    if (service->mailbox == NULL || service->status == NULL ||
+    service->changes = changes_new();
+    if (service->mailbox == NULL || service->changes == NULL || service->status == NULL ||
         service->dispatch_timer == NULL || service->drain_timer == NULL ||
         service->ready_timer == NULL) {
         return service_fail("Could not start", "out of memory");
@@ -373,6 +376,7 @@ static void stop(struct service *service)
     (void)hamid_http_server_free(service->metrics_server);
     service->certificates = certificates_free(service->certificates);
     (void)status_free(service->status);
+    (void)changes_free(service->changes);
     (void)upstream_free(service->upstream);
     (void)binder_free(service->binder);
     struct event *events[] = {service->dispatch_timer, service->drain_timer,

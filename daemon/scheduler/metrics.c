@@ -6,9 +6,13 @@
  */
 #include "metrics.h"
 
+#include <stdlib.h>
+
 #include <event2/buffer.h>
 
 #include <hami/version.h>
+
+#include "client_metrics.h"
 
 static const double bounds[HISTOGRAM_BUCKETS] = {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
@@ -139,6 +143,17 @@ static void write_counts(const struct metrics *counts, struct evbuffer *out)
                     &counts->pass_duration);
 }
 
+/* Acquires that were refused before they could wait, or while they did. */
+static void write_refusals(const struct hami_nodelock_stats *stats, struct evbuffer *out)
+{
+    static const char name[] = "hamid_lock_refusals_total";
+    write_head(out, name, "counter", "Acquires refused, by reason.");
+    write_labelled(out, name, "reason", "queue_full", stats->refused_full);
+    write_labelled(out, name, "reason", "namespace_full", stats->refused_namespace);
+    write_labelled(out, name, "reason", "too_late", stats->refused_early);
+    write_labelled(out, name, "reason", "stalled", stats->refused_stalled);
+}
+
 static void write_lock(hami_nodelock *lock, struct evbuffer *out)
 {
     struct hami_nodelock_stats s = HAMI_NODELOCK_STATS_INIT;
@@ -160,8 +175,6 @@ static void write_lock(hami_nodelock *lock, struct evbuffer *out)
          s.releases},
         {"hamid_lock_hand_overs_total", "counter",
          "Locks given to the next pod in one write.", s.hand_overs},
-        {"hamid_lock_takeovers_total", "counter",
-         "Locks taken from an owner on proof or age.", s.takeovers},
         {"hamid_lock_revocations_total", "counter", "Pending Bindings revoked.",
          s.revocations},
         {"hamid_lock_lost_total", "counter", "Held locks that vanished from their node.",
@@ -184,36 +197,31 @@ static void write_lock(hami_nodelock *lock, struct evbuffer *out)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         write_number(out, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
     }
+    write_refusals(&s, out);
+}
+
+static void write_changes(const struct changes_counts *changes, struct evbuffer *out)
+{
+    static const char *const proofs[] = {
+#define X(name) #name,
+        TAKEOVER_PROOFS(X)
+#undef X
+    };
+    write_head(out, "hamid_lock_takeovers_total", "counter",
+               "Locks taken from an owner, by what proved that it needs them no more.");
+    for (size_t i = 0; i < TAKEOVER_PROOF_COUNT; i++) {
+        write_labelled(out, "hamid_lock_takeovers_total", "proof", proofs[i],
+                       changes->takeovers[i]);
+    }
+    write_histogram(out, "hamid_lock_hold_seconds",
+                    "How long locks stood, whoever had taken them.", &changes->hold);
 }
 
 static void write_client(hami_kubernetes *client, struct evbuffer *out)
 {
-    static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-    struct hami_kubernetes_stats s = HAMI_KUBERNETES_STATS_INIT;
-    if (hami_kubernetes_stats(client, &s) != 0) {
-        return;
-    }
-    write_head(
-        out, "hamid_transport_requests_total", "counter",
-        "API server requests ended, by the answer's class; none = no answer came.");
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        write_labelled(out, "hamid_transport_requests_total", "code", classes[i],
-                       s.answers[i]);
-    }
-    write_number(out, "hamid_transport_retries_total", "counter",
-                 "Requests sent again after 429 or 503.", s.retries);
-    write_number(out, "hamid_transport_connections_total", "counter",
-                 "Connections opened to the API server.", s.connections);
-    write_number(out, "hamid_transport_watch_restarts_total", "counter",
-                 "Watches started again after a loss.", s.watch_restarts);
-    write_number(out, "hamid_transport_requests_in_flight", "gauge",
-                 "Requests that the API server has not answered yet.", s.in_flight);
-    write_number(out, "hamid_transport_requests_waiting", "gauge",
-                 "Requests that wait here for a place in flight.", s.waiting);
-    write_head(out, "hamid_transport_local_wait_seconds_total", "counter",
-               "Time that requests waited here before they were sent.");
-    (void)evbuffer_add_printf(out, "hamid_transport_local_wait_seconds_total %.9g\n",
-                              (double)s.local_wait_ns / 1e9);
+    char *text = hamid_client_metrics(client);
+    (void)evbuffer_add_printf(out, "%s", text != NULL ? text : "");
+    free(text);
 }
 
 void metrics_write(const struct metrics_sources *sources, struct evbuffer *out)
@@ -228,6 +236,7 @@ void metrics_write(const struct metrics_sources *sources, struct evbuffer *out)
     write_number(out, "hamid_http_connections", "gauge", "Connections open.",
                  sources->connections);
     write_counts(sources->counts, out);
+    write_changes(sources->changes, out);
     write_lock(sources->lock, out);
     write_client(sources->client, out);
 }

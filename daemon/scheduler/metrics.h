@@ -26,6 +26,19 @@ struct evbuffer;
 /* How a passed-on request ended. */
 #define PASS_OUTCOMES(X) X(answered) X(failed) X(gone) X(refused)
 
+/* What proved that an owner could be taken from, as the manager tells. */
+#define TAKEOVER_PROOFS(X)                                                               \
+    X(gone)                                                                              \
+    X(replaced)                                                                          \
+    X(finished) X(bound_elsewhere) X(deleted) X(started) X(done) X(revoked) X(age)
+
+enum takeover_proof {
+#define X(name) TAKEOVER_##name,
+    TAKEOVER_PROOFS(X)
+#undef X
+        TAKEOVER_PROOF_COUNT
+};
+
 enum acquire_outcome {
 #define X(name) ACQUIRE_##name,
     ACQUIRE_OUTCOMES(X)
@@ -55,6 +68,12 @@ struct histogram {
     double sum;
 };
 
+/* Counts of changes.h. */
+struct changes_counts {
+    struct histogram hold;
+    uint64_t takeovers[TAKEOVER_PROOF_COUNT];
+};
+
 struct metrics {
     uint64_t acquires[ACQUIRE_OUTCOME_COUNT];
     uint64_t binds[BIND_OUTCOME_COUNT];
@@ -70,6 +89,7 @@ struct metrics {
 /* What is read when metrics are asked for. */
 struct metrics_sources {
     const struct metrics *counts;
+    const struct changes_counts *changes;
     hami_nodelock *lock;
     hami_kubernetes *client;
     uint64_t binds_in_flight;

@@ -8,6 +8,7 @@
 #define HAMID_SCHEDULER_SERVICE_H
 
 #include "bind.h"
+#include "changes.h"
 #include "certificates.h"
 #include "options.h"
 #include "pod_events.h"
@@ -46,6 +47,7 @@ struct service {
     struct hamid_http_server *server;
     struct hamid_http_server *metrics_server; /* NULL = none */
     struct status *status;
+    struct changes *changes;
     struct metrics metrics;
     struct event *dispatch_timer;
     struct event *signals[2];

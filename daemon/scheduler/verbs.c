@@ -139,8 +139,10 @@ static void handle_metrics(struct hamid_http_exchange *exchange, void *data)
 {
     struct service *service = data;
     const char *reason = NULL;
+    struct changes_counts changes;
     struct metrics_sources sources = {
         .counts = &service->metrics,
+        .changes = &changes,
         .lock = service->lock,
         .client = service->client,
         .binds_in_flight = binder_in_flight(service->binder),
@@ -152,6 +154,7 @@ static void handle_metrics(struct hamid_http_exchange *exchange, void *data)
         answer_text(exchange, 503, "out of memory\n");
         return;
     }
+    changes_read(service->changes, &changes);
     metrics_write(&sources, out);
     service_listener_metrics(service, out);
     char *denials = hamid_denials_metrics(service->denials);

@@ -351,7 +351,6 @@ static int run(struct plugin *plugin)
     int status = 1;
 
     hamid_log_setup((unsigned)plugin->options.verbosity, plugin->options.log_json);
-    hamid_log_name("hami-device-plugin");
     if (!plugin_settings_read(plugin->options.devices, &plugin->settings, error,
                               sizeof(error))) {
         (void)fprintf(stderr, "hami-device-plugin: %s\n", error);

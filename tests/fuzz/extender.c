@@ -151,6 +151,12 @@ void status_handle_events(struct hamid_http_exchange *exchange, void *data)
     answer_looked(exchange);
 }
 
+void changes_read(struct changes *changes, struct changes_counts *ret)
+{
+    (void)changes;
+    memset(ret, 0, sizeof(*ret));
+}
+
 uint64_t hami_kubernetes_now(void)
 {
     return UINT64_C(1000000000);

@@ -39,7 +39,7 @@ int agent_end(struct agent_process *agent);
 
 struct reply {
     long status; /* 0: no answer */
-    char body[4096];
+    char body[32768];
 };
 
 /* One request; BODY NULL: GET. */

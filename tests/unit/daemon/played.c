@@ -69,6 +69,13 @@ int hami_nodelock_stats(const hami_nodelock *lock, struct hami_nodelock_stats *r
     return HAMI_E_INVAL;
 }
 
+int hami_kubernetes_calls(hami_kubernetes *client, struct hami_kubernetes_calls *ret)
+{
+    (void)client;
+    (void)ret;
+    return HAMI_E_INVAL;
+}
+
 int hami_kubernetes_stats(hami_kubernetes *client, struct hami_kubernetes_stats *ret)
 {
     (void)client;
