@@ -154,7 +154,8 @@ static const struct {
     {DOCTOR, "patience", NULL, HAMID_FLAG_DURATION, AT(patience_ms), "DURATION",
      "hamid's --patience. Default: what its pod says, else 30s."},
     {DOCTOR, "lock-expire", NULL, HAMID_FLAG_DURATION, AT(lock_expire_ms), "DURATION",
-     "The age at which a lock is worth a warning. Default: 5m."},
+     "The age at which a lock is worth a warning. Default: what hamid's pod says, else "
+     "5m."},
 #undef TEXT
 #undef AT
 };

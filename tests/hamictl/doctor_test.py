@@ -143,6 +143,31 @@ def test_3_a_patience_that_is_shorter_than_it_need_be_is_a_warning():
     expect(nothing, "http-timeout", "warning", "--patience 10m0s", arguments=("--patience", "30s"))
 
 
+def with_flags(*flags):
+    def change(control_plane):
+        control_plane.request("DELETE", "/api/v1/namespaces/kube-system/pods/"
+                              + world.SCHEDULER_POD["metadata"]["name"], {"gracePeriodSeconds": 0})
+        containers = [*world.SCHEDULER_POD["spec"]["containers"][:2],
+                      {"name": "hamid", "image": "hamid:1", "args": ["scheduler", *flags]}]
+        control_plane.add_pod({**world.SCHEDULER_POD,
+                               "spec": {**world.SCHEDULER_POD["spec"], "containers": containers}})
+    return change
+
+
+def test_3_a_patience_that_only_hamids_file_knows_is_asked_for():
+    code, findings, report = found(with_flags("--config=/etc/hamid/scheduler.yaml"))
+    equal((code, findings), (0, {}))
+    note = next(check["note"] for check in report["checks"] if check["check"] == "http-timeout")
+    has(note, "name it by --patience")
+
+
+def test_the_age_of_an_old_lock_is_hamids():
+    def old(control_plane):
+        with_flags("--patience=600s", "--lock-expire=9000h")(control_plane)
+        control_plane.annotate("gpu-0", {"hami.io/mutex.lock": "2026-01-02T03:04:05Z,default,x"})
+    equal(found(old)[:2], (0, {}))
+
+
 def test_4_each_missing_right_is_found():
     for verb, resource in (("patch", "nodes"), ("watch", "pods")):
         expect(lambda plane, verb=verb, resource=resource: plane.review(verb, resource, False),
@@ -217,15 +242,7 @@ def test_5_insecure_flags_of_hamid_are_found():
                          "without verifying it")):
         severity = "warning" if "--filter-insecure" in flags else "error"
 
-        def break_it(control_plane, flags=flags):
-            control_plane.request("DELETE", "/api/v1/namespaces/kube-system/pods/"
-                                  + world.SCHEDULER_POD["metadata"]["name"],
-                                  {"gracePeriodSeconds": 0})
-            pod = {**world.SCHEDULER_POD, "spec": {**world.SCHEDULER_POD["spec"], "containers": [
-                *world.SCHEDULER_POD["spec"]["containers"][:2],
-                {"name": "hamid", "image": "hamid:1",
-                 "args": ["scheduler", "--patience", "600s", *flags]}]}}
-            control_plane.add_pod(pod)
+        break_it = with_flags("--patience=600s", *flags)
         if part is None:
             equal(found(break_it)[:2], (0, {}))
         else:

@@ -69,7 +69,9 @@ void doctor_read_kubeconfig(struct doctor *doctor);
  */
 const char *doctor_hamid_flag(const struct doctor *doctor, const char *name);
 
-/* hamid's patience in milliseconds, and where it is from. */
+/* Likewise the age at which a lock is old, in milliseconds. */
+uint64_t doctor_lock_expire_ms(const struct doctor *doctor);
+/* hamid's patience in milliseconds, and where it is from; 0 = only its file knows. */
 uint64_t doctor_patience_ms(const struct doctor *doctor, const char **ret_from);
 
 /* True if this container runs the role of hamid ("scheduler", "node"). */

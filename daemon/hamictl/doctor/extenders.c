@@ -193,6 +193,12 @@ static void check_timeout(struct examined *examined)
     bool is_readable = !is_said || timeout_ms(value, &ms);
     hamid_duration_format(ms, said, sizeof(said));
     hamid_duration_format(patience, patience_text, sizeof(patience_text));
+    if (patience == 0) {
+        doctor_note(examined->doctor,
+                    "%s; hamid's patience is in its file: name it by "
+                    "--patience",
+                    said);
+    }
     if (!is_readable) {
         doctor_find(
             examined->doctor, SEVERITY_ERROR,
@@ -225,7 +231,7 @@ static void check_timeout(struct examined *examined)
                          "600s': a bind that waits costs a connection and holds up no "
                          "other pod.",
                          examined->hamid_index));
-    } else if (ms > 2 * patience) {
+    } else if (patience != 0 && ms > 2 * patience) {
         doctor_find(
             examined->doctor, SEVERITY_WARNING,
             json_sprintf("%s: extenders[%zu].httpTimeout is %s, hamid's patience %s (%s)",

@@ -14,7 +14,6 @@
 #include "sources.h"
 #include "table.h"
 
-#define OLD_MS_DEFAULT 300000
 #define HOLDERS_MAX 50 /* pods that are read for old locks */
 
 /* ---- locks that can't be read ------------------------------------------------------ */
@@ -108,9 +107,7 @@ static void explain_slot(struct doctor *doctor, const json_t *slot, const char *
 
 static bool is_old(const struct doctor *doctor, const json_t *slot)
 {
-    uint64_t limit = doctor->options->lock_expire_ms != 0
-                         ? doctor->options->lock_expire_ms
-                         : OLD_MS_DEFAULT;
+    uint64_t limit = doctor_lock_expire_ms(doctor);
     const json_t *age = json_object_get(slot, "ageSeconds");
     return age != NULL && json_number_value(age) * 1000 > (double)limit;
 }

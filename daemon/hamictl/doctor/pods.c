@@ -12,6 +12,7 @@
 #include "sources.h"
 
 #define PATIENCE_DEFAULT_MS 30000
+#define EXPIRE_DEFAULT_MS 300000
 
 /* ---- what a container runs ------------------------------------------------------ */
 
@@ -101,8 +102,24 @@ uint64_t doctor_patience_ms(const struct doctor *doctor, const char **ret_from)
         *ret_from = "as its pod says";
         return ns / 1000000;
     }
+    if (doctor_hamid_flag(doctor, "config") != NULL) {
+        *ret_from = "in its file";
+        return 0;
+    }
     *ret_from = "its default";
     return PATIENCE_DEFAULT_MS;
+}
+
+uint64_t doctor_lock_expire_ms(const struct doctor *doctor)
+{
+    uint64_t ns = 0;
+    const char *said = doctor_hamid_flag(doctor, "lock-expire");
+    said = said != NULL ? said : doctor_hamid_flag(doctor, "node-lock-timeout");
+    if (doctor->options->lock_expire_ms != 0) {
+        return doctor->options->lock_expire_ms;
+    }
+    return said != NULL && hamid_duration_parse(said, &ns) == 0 ? ns / 1000000
+                                                                : EXPIRE_DEFAULT_MS;
 }
 
 /* ---- gathering ------------------------------------------------------------------ */

@@ -140,8 +140,7 @@ void doctor_check_hamid(struct doctor *doctor)
         doctor_skip(doctor, "none is named by --hamid");
         return;
     }
-    char *text =
-        source_hamid_text(&doctor->options->hamid, "/readyz", &status, error);
+    char *text = source_hamid_text(&doctor->options->hamid, "/readyz", &status, error);
     if (text == NULL) {
         doctor_find(doctor, SEVERITY_ERROR, json_sprintf("%s", error),
                     json_string("While hamid is down every bind fails."),
