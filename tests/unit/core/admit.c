@@ -258,7 +258,7 @@ static void stalling(void)
     start_with((struct hami_nodelock_config){.stall_limit_ms = 5000});
 }
 
-START_TEST(all_who_wait_behind_a_dead_holder_are_told_and_so_is_who_comes_later)
+START_TEST(all_behind_a_dead_holder_are_told_and_so_is_who_comes_later_case_3_32)
 {
     static struct scripted_wait holder, waits[3], late;
     struct hami_error error;
@@ -327,7 +327,7 @@ int main(void)
     tcase_add_test(patience, one_that_times_out_hears_where_it_stood);
     tcase_add_checked_fixture(stalls, stalling, scripted_stop);
     tcase_add_test(stalls,
-                   all_who_wait_behind_a_dead_holder_are_told_and_so_is_who_comes_later);
+                   all_behind_a_dead_holder_are_told_and_so_is_who_comes_later_case_3_32);
     tcase_add_test(stalls, a_holder_is_not_dead_while_holds_last_that_long_anyway);
     suite_add_tcase(suite, bounds);
     suite_add_tcase(suite, patience);

@@ -67,7 +67,7 @@ static void assert_served(const char *const *names, size_t count)
     }
 }
 
-START_TEST(pods_of_a_higher_priority_are_bound_first_and_pass_one_only_so_often)
+START_TEST(test_case_3_31_pods_of_a_higher_priority_go_first_and_pass_one_only_so_often)
 {
     static const char *const ask[] = {"low", "mid", "high1", "high2", "high3"};
     running_start(&running, (const char *const[]){"--lanes", "--overtaken-max=2", NULL});
@@ -158,7 +158,7 @@ static void measure_pace(void)
     }
 }
 
-START_TEST(a_bind_whose_turn_can_not_come_in_time_is_answered_at_once)
+START_TEST(test_case_3_03_a_bind_whose_turn_can_not_come_in_time_is_answered_at_once)
 {
     running_start(&running, (const char *const[]){"--patience=300ms", NULL});
     running_pods(&running, "p", 5);
@@ -199,13 +199,15 @@ int main(void)
     Suite *suite = suite_create("daemon scheduler_queue");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests,
-                   pods_of_a_higher_priority_are_bound_first_and_pass_one_only_so_often);
+    tcase_add_test(
+        tests,
+        test_case_3_31_pods_of_a_higher_priority_go_first_and_pass_one_only_so_often);
     tcase_add_test(tests, pods_of_a_group_are_bound_one_after_the_other);
     tcase_add_test(tests, a_bind_that_a_full_queue_refuses_hears_who_fills_it);
     tcase_add_test(tests,
                    a_namespace_that_has_its_share_is_refused_while_the_node_has_room);
-    tcase_add_test(tests, a_bind_whose_turn_can_not_come_in_time_is_answered_at_once);
+    tcase_add_test(
+        tests, test_case_3_03_a_bind_whose_turn_can_not_come_in_time_is_answered_at_once);
     tcase_add_test(tests, a_bind_is_left_to_wait_all_the_same_where_that_is_asked_for);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
