@@ -189,9 +189,6 @@ static void write_lock(hami_nodelock *lock, struct evbuffer *out)
          "Locks past their age whose pod still waits for "
          "Allocate: look at the node's device plugin.",
          s.alarms},
-        {"hamid_lock_stalled_total", "counter",
-         "Binds refused because the lock's holder stands without progress.",
-         s.refused_stalled},
         {"hamid_lock_store_calls_total", "counter", "Calls made for the lock.", s.calls},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -88,7 +88,8 @@ START_TEST(test_case_1_27_behind_a_stale_holder_a_bind_is_refused_at_once_and_co
     ck_assert_double_lt(running_seconds() - begin, 10);
     ck_assert_msg(strstr(error, "by pod ns/p0 (seen for ") != NULL, "%s", error);
     ck_assert_msg(strstr(error, "without progress") != NULL, "%s", error);
-    ck_assert(running_until(&running, "/metrics", "hamid_lock_stalled_total 1\n"));
+    ck_assert(running_until(&running, "/metrics",
+                            "hamid_lock_refusals_total{reason=\"stalled\"} 1\n"));
     running_close(&clients[1], 1);
     (void)kubesim_set_phase(running.sim, "ns", "p0", "Failed");
     begin = running_seconds();
