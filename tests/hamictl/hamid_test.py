@@ -73,6 +73,30 @@ def test_doctor_asks_whether_hamid_is_ready():
         cluster.end()
 
 
+def test_watch_and_queue_follow_a_lock_from_pod_to_pod():
+    cluster = clusters.Cluster().start_queue()
+    hamid = ("--hamid", f"http://{cluster.other_address}")
+    watch = subprocess.Popen(
+        [os.environ["HAMICTL"], "watch", "--interval", "20ms", "--for", "60s", *hamid],
+        stdout=subprocess.PIPE, text=True, env={**os.environ,
+                                                "KUBECONFIG": str(cluster.kubeconfig)})
+    try:
+        has(watch.stdout.readline(), "locked by default/train-0 (handed-off), 2 wait")
+        cluster.annotate("gpu-0", {"hami.io/mutex.lock": None})  # as HAMi's plugin does
+        lines = []
+        while not lines or "default/train-1 (handed-off), 1 waits" not in lines[-1] \
+                and "of default/train-1 is handed-off now, 1 waits" not in lines[-1]:
+            lines.append(watch.stdout.readline())
+        has("".join(lines), "gpu-0  hami.io/mutex.lock ")
+        done = cluster.hamictl("queue", "gpu-0", *hamid)
+        has(done.stdout, "by pod default/train-1")
+        has(" ".join(done.stdout.split()), "1 default/train-2 ")
+    finally:
+        watch.terminate()
+        watch.wait()
+        cluster.end()
+
+
 def on_terminal(cluster, *words, **environment):
     """What hamictl prints on a terminal of its own."""
     pid, terminal = pty.fork()

@@ -180,6 +180,24 @@ START_TEST(test_ages)
 }
 END_TEST
 
+START_TEST(test_when_a_turn_is_expected)
+{
+    static const struct {
+        const char *waiter, *text;
+    } rows[] = {{"{\"expectedSeconds\":4.25}", "in 4.2s"},
+                {"{\"expectedSeconds\":0}", "-"},
+                {"{\"expectedSeconds\":\"soon\"}", "-"},
+                {"{}", "-"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[48];
+        json_t *waiter = read_json(rows[i].waiter);
+        table_expected(waiter, text, sizeof(text));
+        ck_assert_str_eq(text, rows[i].text);
+        json_decref(waiter);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hamictl");
@@ -191,6 +209,7 @@ int main(void)
     tcase_add_test(all, test_a_node_objects_locks_are_taken_apart);
     tcase_add_test(all, test_the_table_has_a_line_a_lock);
     tcase_add_test(all, test_ages);
+    tcase_add_test(all, test_when_a_turn_is_expected);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
