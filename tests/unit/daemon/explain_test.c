@@ -184,15 +184,15 @@ START_TEST(test_when_a_turn_is_expected)
 {
     static const struct {
         const char *waiter, *text;
-    } rows[] = {{"{\"expectedSeconds\":4.25}", "in 4.2s"},
-                {"{\"expectedSeconds\":0}", "-"},
-                {"{\"expectedSeconds\":\"soon\"}", "-"},
-                {"{}", "-"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    } turns[] = {{"{\"expectedSeconds\":4.25}", "in 4.2s"},
+                 {"{\"expectedSeconds\":0}", "-"},
+                 {"{\"expectedSeconds\":\"soon\"}", "-"},
+                 {"{}", "-"}};
+    for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
         char text[48];
-        json_t *waiter = read_json(rows[i].waiter);
+        json_t *waiter = read_json(turns[i].waiter);
         table_expected(waiter, text, sizeof(text));
-        ck_assert_str_eq(text, rows[i].text);
+        ck_assert_str_eq(text, turns[i].text);
         json_decref(waiter);
     }
 }
