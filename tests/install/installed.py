@@ -74,6 +74,13 @@ def programs(points, folder):
         if (folder / name).exists():
             points.run(f"the installed {name} finds its libraries", [folder / name, "--help"],
                        env={"PATH": os.environ["PATH"]})
+    if (folder / "hamictl").exists():
+        share = folder.parent / "share"
+        missing = [name for name in ("bash-completion/completions/hamictl",
+                                     "zsh/site-functions/_hamictl",
+                                     "fish/vendor_completions.d/hamictl.fish")
+                   if not (share / name).is_file()]
+        points.check(not missing, "hamictl's completions are where the shells look", missing)
 
 
 def main():
