@@ -23,6 +23,7 @@ struct entry {
     bool is_permission;
     char verb[16];
     char resource[96];
+    bool is_over; /* it has succeeded since */
     uint64_t count;
     uint64_t last_ns;
     uint64_t logged_ns;
@@ -92,18 +93,38 @@ static void say(const struct hami_kubernetes_denial *denial)
         NULL);
 }
 
+static void end(struct hamid_denials *denials,
+                const struct hami_kubernetes_denial *denial)
+{
+    char message[160];
+    pthread_mutex_lock(&denials->mutex);
+    struct entry *entry = find(denials, denial);
+    if (entry != NULL) {
+        entry->is_over = true;
+    }
+    pthread_mutex_unlock(&denials->mutex);
+    (void)snprintf(message, sizeof(message), "Permission is there now: %.15s %.95s",
+                   denial->verb, denial->resource);
+    hamid_log_info(0, message, NULL);
+}
+
 void hamid_denials_told(void *data, const struct hami_kubernetes_denial *denial)
 {
     struct hamid_denials *denials = data;
     uint64_t now = hami_kubernetes_now();
     bool is_to_be_said = false;
 
+    if (denial->is_over) {
+        end(denials, denial);
+        return;
+    }
     pthread_mutex_lock(&denials->mutex);
     struct entry *entry = find(denials, denial);
     if (entry != NULL) {
         is_to_be_said = entry->count == 0 || now - entry->logged_ns >= RECENT_NS;
         entry->count++;
         entry->last_ns = now;
+        entry->is_over = false;
         entry->logged_ns = is_to_be_said ? now : entry->logged_ns;
     }
     pthread_mutex_unlock(&denials->mutex);
@@ -116,7 +137,8 @@ void hamid_denials_told(void *data, const struct hami_kubernetes_denial *denial)
 static bool is_lacking(const struct entry *entry, uint64_t now_ns)
 {
     bool is_read = strcmp(entry->verb, "list") == 0 || strcmp(entry->verb, "watch") == 0;
-    return entry->is_permission && strcmp(entry->resource, "events") != 0 &&
+    return entry->is_permission && !entry->is_over &&
+           strcmp(entry->resource, "events") != 0 &&
            now_ns - entry->last_ns < (is_read ? RECENT_READ_NS : RECENT_NS);
 }
 

@@ -34,12 +34,14 @@ typedef struct hami_kubernetes hami_kubernetes;
  * of this process as they are at _new, and may ask nobody: interactiveMode Always is refused. */
 #define HAMI_KUBERNETES_ALLOW_EXEC 0x2u
 
-/* A request that the API server refused with 403. All texts are borrowed for the callback, one line,
+/* A request that the API server refused with 403; or that this has ended. All texts are borrowed for the callback, one line,
  * and never NULL. Since 0.1 */
 struct hami_kubernetes_denial {
     size_t size;
     bool is_permission;         /* true: the account's roles lack this; false: an admission policy,
                                    webhook or plugin refused this object */
+    bool is_over;               /* true: a permission that was lacking is there: the same verb on the
+                                   same resource has succeeded since. Told once; text is "" */
     const char *verb;           /* as RBAC names it: get, list, watch, create, patch, update, delete */
     const char *group;          /* API group; "" = core */
     const char *resource;       /* with its subresource: "pods/binding" */
@@ -74,7 +76,8 @@ struct hami_kubernetes_config {
     uint64_t answer_bytes_max;       /* of one answer's body; 0 = 64 MiB */
     void (*log)(void *data, enum hami_log_level level, const char *line); /* as in nodelock.h */
     void *log_data;
-    /* Told of each 403, before the request's own callback; NULL = nobody. On the client's thread (K2) */
+    /* Told of each 403, and of the end of a lack; before the request's own callback. NULL = nobody.
+       On the client's thread (K2) */
     void (*denied)(void *data, const struct hami_kubernetes_denial *denial);
     void *denied_data;
     uint64_t exec_timeout_ms;        /* of one run of a credential plugin; at most 600000; 0 = 30000 */

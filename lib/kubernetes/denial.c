@@ -3,7 +3,8 @@
 /*
  * What a 403 was about, in the words of RBAC: verb, API group, resource. Taken from the
  * request and not from the server's message, whose words are for people; but the message
- * alone tells an authorizer's no from an admission plugin's. No state, no lock.
+ * alone tells an authorizer's no from an admission plugin's. What lacks is remembered
+ * until it succeeds; of the client's thread alone.
  */
 #include "http_client.h"
 
@@ -99,7 +100,41 @@ static bool is_authorizers(const char *message, const char *verb)
            strstr(message, "denied the request") == NULL;
 }
 
-void hami_internal_denial_tell(const hami_kubernetes *client,
+/* "patch nodes", with the API group where there is one; false where it is too long. */
+static bool name_of(const struct hami_kubernetes_denial *denial, char *buffer,
+                    size_t size)
+{
+    int length = snprintf(buffer, size, "%s %s%s%s", denial->verb, denial->resource,
+                          denial->group[0] != '\0' ? "." : "", denial->group);
+
+    return length > 0 && (size_t)length < size;
+}
+
+/* The place of that lack, or of "": a free one. NULL without. */
+static char *find(hami_kubernetes *client, const char *name)
+{
+    for (size_t i = 0; i < HAMI_INTERNAL_HTTP_LACKS_MAX; i++) {
+        if (strcmp(client->lacks[i], name) == 0) {
+            return client->lacks[i];
+        }
+    }
+    return NULL;
+}
+
+static void remember(hami_kubernetes *client, const struct hami_kubernetes_denial *denial)
+{
+    char name[sizeof(client->lacks[0])];
+    char *place;
+
+    if (name_of(denial, name, sizeof(name)) && find(client, name) == NULL) {
+        place = find(client, "");
+        if (place != NULL) {
+            memcpy(place, name, strlen(name) + 1);
+        }
+    }
+}
+
+void hami_internal_denial_tell(hami_kubernetes *client,
                                enum hami_kubernetes_method method, const char *url,
                                const struct hami_internal_text *body)
 {
@@ -116,6 +151,41 @@ void hami_internal_denial_tell(const hami_kubernetes *client,
     (void)hami_internal_status_read(body->text, body->length, &status);
     denial.text = status.message;
     denial.is_permission = is_authorizers(status.message, denial.verb);
+    if (denial.is_permission) {
+        remember(client, &denial);
+        client->has_lacks = true;
+    }
+    client->denied(client->denied_data, &denial);
+}
+
+void hami_internal_denial_over(hami_kubernetes *client,
+                               enum hami_kubernetes_method method, const char *url)
+{
+    struct hami_kubernetes_denial denial = {.size = sizeof(denial),
+                                            .is_permission = true,
+                                            .is_over = true,
+                                            .namespace_name = "",
+                                            .name = "",
+                                            .text = ""};
+    struct path path;
+    char resource[256];
+    char name[sizeof(client->lacks[0])];
+    char *place;
+
+    if (!client->has_lacks || !cut(&path, url + strlen(client->base_url)) ||
+        !describe(&path, method, resource, sizeof(resource), &denial) ||
+        !name_of(&denial, name, sizeof(name))) {
+        return;
+    }
+    place = find(client, name);
+    if (place == NULL) {
+        return;
+    }
+    *place = '\0';
+    client->has_lacks = false;
+    for (size_t i = 0; i < HAMI_INTERNAL_HTTP_LACKS_MAX; i++) {
+        client->has_lacks = client->has_lacks || client->lacks[i][0] != '\0';
+    }
     client->denied(client->denied_data, &denial);
 }
 

@@ -36,6 +36,7 @@ const char *hami_internal_denial_verb(const hami_kubernetes *client,
     65536u /* bytes kept of a refused stream's body */
 #define HAMI_INTERNAL_HTTP_BUFFER_BYTES (512L * 1024) /* see http_nudge.c */
 #define HAMI_INTERNAL_HTTP_PATH_MAX 8192u
+#define HAMI_INTERNAL_HTTP_LACKS_MAX 16u
 #define HAMI_INTERNAL_HTTP_HEADER_VALUE_MAX 1024u
 #define HAMI_INTERNAL_HTTP_REQUEST_BODY_MAX (8u * 1024 * 1024)
 
@@ -250,14 +251,20 @@ struct hami_kubernetes {
     bool is_nudging;
     uint64_t next_nudge_ns;
     uint64_t random;
+    bool has_lacks;
+    char lacks[HAMI_INTERNAL_HTTP_LACKS_MAX][128]; /* permissions that were told to be
+                                                      missing: "patch nodes"; "" = none */
 };
 
 /* ---- denial.c ------------------------------------------------------------------- */
 
 /* Tells config.denied of an answer 403 to this request; its body is a Status object. */
-void hami_internal_denial_tell(const hami_kubernetes *client,
+void hami_internal_denial_tell(hami_kubernetes *client,
                                enum hami_kubernetes_method method, const char *url,
                                const struct hami_internal_text *body);
+/* The same of an answer 2xx, where that permission was told to be missing. */
+void hami_internal_denial_over(hami_kubernetes *client,
+                               enum hami_kubernetes_method method, const char *url);
 
 /* ---- http_heap.c ---------------------------------------------------------------- */
 

@@ -379,6 +379,8 @@ void hami_internal_http_request_done(hami_kubernetes *client,
         if (request->transfer->status == 403) {
             hami_internal_denial_tell(client, request->method, request->url,
                                       &request->transfer->body);
+        } else if (request->transfer->status / 100 == 2) {
+            hami_internal_denial_over(client, request->method, request->url);
         }
         finish_with_answer(client, request);
         return;

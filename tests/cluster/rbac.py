@@ -13,7 +13,7 @@ import http.server
 import json
 import threading
 
-from cluster import deployment, permissions, rbac_scene
+from cluster import api, deployment, permissions, rbac_scene
 
 LOOK_AT = {"scheduler": ("rbac/scheduler.yaml",),
            "leases": ("rbac/scheduler.yaml", "rbac/scheduler-leases.yaml"),
@@ -116,6 +116,7 @@ def run(results, plane):
         results.say(f"{len(everyone)} times hamid, each with an account of its own")
         with concurrent.futures.ThreadPoolExecutor(len(everyone)) as pool:
             list(pool.map(lambda case: case.scene.play(), everyone))
+    check_return(results, client, everyone)
     for case in everyone:
         plane.group.stop(case.scene.child)
     lines = plane.audit_log.read_text(encoding="utf-8").splitlines()
@@ -124,6 +125,28 @@ def run(results, plane):
             else judge_lack(results, case)
     check_secrets(results, plane, everyone)
     return {"permissions": sum(case.permission is not None for case in everyone)}
+
+
+def check_return(results, client, everyone):
+    """Whoever gets the permission that it lacked is ready as soon as it has used it."""
+    case = next(case for case in everyone if case.permission == ("patch", "nodes", None)
+                and case.variant == "scheduler")
+    whole = next(role for role in roles(client, case.variant) if role["kind"] == "ClusterRole")
+    client.need("PATCH", f"{RBAC}/clusterroles/{case.name}-0", {"rules": whole["rules"]},
+                api.MERGE_PATCH)
+    pod = case.scene.make_pod("again")
+    errors = []
+
+    def is_bound():
+        errors.append(case.scene.bind(pod).get("Error"))
+        return not errors[-1]
+
+    deployment.wait_until(is_bound, 30, "the binding of a pod with the permission back")
+    readiness = case.scene.ask("/readyz")
+    results.check(readiness.startswith("ok"),
+                  "rbac: with the permission back hamid is ready at once", readiness)
+    results.check("Permission is there now: patch nodes" in case.scene.log,
+                  "rbac: and says that it is", case.scene.log[-600:])
 
 
 def check_secrets(results, plane, everyone):

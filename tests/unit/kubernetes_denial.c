@@ -27,10 +27,10 @@ static void tell(void *data, const struct hami_kubernetes_denial *denial)
 
     denials->count++;
     (void)snprintf(denials->last, sizeof(denials->last),
-                   "%s %s %s ns=%s name=%s group=%s %s",
+                   "%s %s %s ns=%s name=%s group=%s %s%s",
                    denial->is_permission ? "permission" : "admission", denial->verb,
                    denial->resource, denial->namespace_name, denial->name, denial->group,
-                   denial->text);
+                   denial->text, denial->is_over ? " over" : "");
 }
 
 static struct denials *told; /* of the request under way */
@@ -127,6 +127,39 @@ START_TEST(a_refusal_without_words_is_told_all_the_same)
 }
 END_TEST
 
+START_TEST(the_end_of_a_lack_is_told_once_by_what_succeeds)
+{
+    static const char refused[] =
+        REFUSAL("nodes \\\"n1\\\" is forbidden: User \\\"" BY_RBAC("patch", "nodes"));
+    struct denials denials = {0};
+    struct scripted_step steps[4];
+    struct scripted server;
+    hami_kubernetes *client;
+    char answer[1024];
+
+    (void)snprintf(answer, sizeof(answer),
+                   "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\n"
+                   "Content-Length: %zu\r\n\r\n%s",
+                   strlen(refused), refused);
+    memset(steps, 0, sizeof(steps));
+    steps[0].answer = answer;
+    steps[1].answer = steps[2].answer = steps[3].answer = OK_ANSWER;
+    told = &denials;
+    scripted_start(&server, steps, 4);
+    client = scripted_client(&server, listen_for_denials);
+    ck_assert_int_eq(ask(client, patch_node()).status, 403);
+    ck_assert_uint_eq(denials.count, 1);
+    ck_assert_int_eq(ask(client, get_node()).status, 200);
+    ck_assert_uint_eq(denials.count, 1); /* another verb */
+    ck_assert_int_eq(ask(client, patch_node()).status, 200);
+    ck_assert_str_eq(denials.last, "permission patch nodes ns= name=n1 group=  over");
+    ck_assert_int_eq(ask(client, patch_node()).status, 200);
+    ck_assert_uint_eq(denials.count, 2);
+    hami_kubernetes_free(client);
+    scripted_stop(&server);
+}
+END_TEST
+
 START_TEST(other_answers_and_other_paths_are_no_refusals)
 {
     struct denials denials = {0};
@@ -150,6 +183,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_refusal_names_verb_resource_and_whose_no_it_was, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_test(tcase, a_refusal_without_words_is_told_all_the_same);
+    tcase_add_test(tcase, the_end_of_a_lack_is_told_once_by_what_succeeds);
     tcase_add_test(tcase, other_answers_and_other_paths_are_no_refusals);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

@@ -281,6 +281,7 @@ structs! {
     hami_kubernetes_denial {
         size: usize,
         is_permission: bool,
+        is_over: bool,
         verb: Text,
         group: Text,
         resource: Text,
