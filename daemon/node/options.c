@@ -47,7 +47,7 @@ static void add_own(struct hamid_config *table, struct node_options *o)
          "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
          "service "
          "account.",
-         0, 0, NULL},
+         0, 0, NULL, NULL, "KUBECONFIG"},
         {"context", NULL, HAMID_FLAG_TEXT, &o->context, "NAME",
          "The kubeconfig's context.", 0, 0, NULL},
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->insecure, NULL,
@@ -224,6 +224,9 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
         hamid_problems_add(
             problems,
             "--node: say which Node object this agent serves, here or in NODE_NAME");
+    }
+    if (ret->kubeconfig != NULL && *ret->kubeconfig == '\0') {
+        ret->kubeconfig = NULL;
     }
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     ret->needs_pod_resources = ret->is_pod_resources_given && *ret->pod_resources != '\0';

@@ -155,11 +155,8 @@ static int start_client(struct service *service)
     struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
     struct hami_error error = HAMI_ERROR_INIT;
     const struct scheduler_options *options = &service->options;
-    if (options->kubeconfig != NULL) {
-        config.kubeconfig = options->kubeconfig;
-    } else {
-        (void)hami_kubernetes_config_from_environment(&config);
-    }
+    config.kubeconfig = options->kubeconfig;
+    (void)hami_kubernetes_config_from_environment(&config);
     config.context = options->context;
     config.flags = (options->kubernetes_insecure ? HAMI_KUBERNETES_INSECURE : 0) |
                    (options->allow_exec ? HAMI_KUBERNETES_ALLOW_EXEC : 0);

@@ -51,7 +51,7 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
          "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
          "service "
          "account.",
-         0, 0, NULL},
+         0, 0, NULL, NULL, "KUBECONFIG"},
         {"context", NULL, HAMID_FLAG_TEXT, &o->context, "NAME",
          "The kubeconfig's context.", 0, 0, NULL},
         {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
@@ -395,6 +395,9 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     fill_table(ret);
     if (hamid_config_read(&ret->config, argc, argv, problems) == HAMID_FLAGS_HELP) {
         return HAMID_FLAGS_HELP;
+    }
+    if (ret->kubeconfig != NULL && *ret->kubeconfig == '\0') {
+        ret->kubeconfig = NULL;
     }
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     settle_metrics_listen(ret);

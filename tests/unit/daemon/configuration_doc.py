@@ -14,7 +14,7 @@ LEFT_OUT = {"help", "config", "print-config"}
 
 def run(hamid, role, *arguments):
     environment = {key: value for key, value in os.environ.items()
-                   if key not in ("HAMI_NODELOCK_EXPIRE", "NODE_NAME")}
+                   if key not in ("HAMI_NODELOCK_EXPIRE", "KUBECONFIG", "NODE_NAME")}
     if role == "node":
         environment["NODE_NAME"] = "here"
     return subprocess.run([hamid, role, *arguments], env=environment, check=True,

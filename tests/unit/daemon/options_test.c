@@ -226,6 +226,20 @@ START_TEST(test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted)
 }
 END_TEST
 
+START_TEST(test_the_kubeconfig_is_the_flag_then_the_variable_unless_it_is_empty)
+{
+    (void)setenv("KUBECONFIG", "/a:/b", 1);
+    ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.kubeconfig, "/a:/b");
+    ck_assert_int_eq(READ(NULL, "--kubeconfig=/c"), HAMID_FLAGS_OK);
+    ck_assert_str_eq(options.kubeconfig, "/c");
+    (void)setenv("KUBECONFIG", "", 1);
+    ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
+    ck_assert_ptr_null(options.kubeconfig);
+    (void)unsetenv("KUBECONFIG");
+}
+END_TEST
+
 START_TEST(test_values_that_make_no_sense_are_refused)
 {
     ck_assert_int_eq(READ(NULL, "--filter-url=hami:443"), HAMID_FLAGS_WRONG);
@@ -271,6 +285,8 @@ int main(void)
     tcase_add_test(all, test_files_of_tls_are_given_together);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
     tcase_add_test(all, test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted);
+    tcase_add_test(all,
+                   test_the_kubeconfig_is_the_flag_then_the_variable_unless_it_is_empty);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
     tcase_add_test(all, test_help_names_each_flag_of_its_own);
     suite_add_tcase(suite, all);
