@@ -461,12 +461,28 @@ static void note_peer(struct hamid_http_exchange *exchange, int fd)
     }
 }
 
+/* A client that vanished without a word, with its computer or the way to it, is noticed
+ * within a minute though its request is parked. */
+static void set_socket(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 30},  {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+        {IPPROTO_TCP, TCP_KEEPCNT, 3},
+    };
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                         sizeof(options[i].value));
+    }
+}
+
 /* False without memory; the exchange owns the socket all the same. */
 static bool set_up(struct hamid_http_exchange *exchange, int fd, bool is_unix)
 {
     struct hamid_http_server *server = exchange->server;
     struct hamid_tls *tls = is_unix ? NULL : server->config.tls;
-    int one = 1;
     SSL *ssl = tls != NULL ? hamid_tls_accept(tls) : NULL;
     bool is_good = hamid_http_stream_init(&exchange->stream, fd, ssl);
     (void)event_assign(&exchange->readable, server->base, fd, EV_READ | EV_PERSIST,
@@ -478,7 +494,7 @@ static bool set_up(struct hamid_http_exchange *exchange, int fd, bool is_unix)
     if (is_unix) {
         note_peer(exchange, fd);
     } else {
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        set_socket(fd);
     }
     return is_good && (ssl != NULL || tls == NULL) && exchange->body != NULL;
 }

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that misbehave on the extender's port, and what they cost a real hamid."""
 
+import contextlib
+import http.server
 import json
+import pathlib
+import random
 import socket
 import struct
+import threading
 import unittest
 
 from http_faults import world
@@ -197,6 +202,114 @@ class GoneTest(Case):
                                      struct.pack("ii", 1, 0))
             caller.close()
         self.gone(reset)
+
+
+class VanishedTest(Case):
+    """A client whose computer went without a word."""
+
+    REPAIR = 19  # of TCP: a socket that is closed in this mode sends nothing
+
+    def test_it_takes_its_bind_along_within_a_minute(self):
+        self.world.hold()
+        caller = self.world.park()[0]
+        port = caller.socket.getsockname()[1]
+        self.assertTrue(self.is_probed(port))
+        try:
+            caller.socket.setsockopt(socket.IPPROTO_TCP, self.REPAIR, 1)
+        except PermissionError:
+            self.skipTest("only root can vanish without a word")
+        caller.close()
+        self.world.until(lambda: self.world.gauge("hamid_lock_waiters") == 0)
+
+    def is_probed(self, port):
+        """Does the kernel ask now and then whether the other end of it is there?"""
+        for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+            words = line.split()
+            if int(words[2].rpartition(":")[2], 16) == port:
+                return words[5].startswith("02:")
+        return False
+
+
+class DrainTest(unittest.TestCase):
+    """hamid is told to end while callers wait."""
+
+    def test_each_parked_caller_gets_an_answer(self):
+        for has_tls in (False, True):
+            with world.World(has_tls=has_tls) as running:
+                running.hold()
+                parked = running.park(5)
+                running.hamid.terminate()
+                for caller in parked:
+                    status, body = caller.answer()
+                    self.assertEqual(status, 200)
+                    self.assertIn("shutting down", json.loads(body)["Error"])
+                    self.assertTrue(caller.is_closed())
+                    caller.close()
+                self.assertEqual(running.hamid.wait(world.PATIENCE), 0)
+
+
+class LargeTest(unittest.TestCase):
+    """Requests and answers of many megabytes, passed on to an extender behind."""
+
+    MEBIBYTE = 1 << 20
+
+    def setUp(self):
+        class Echo(http.server.BaseHTTPRequestHandler):
+            """Answers what it was sent."""
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.flag = f"--filter-url=http://127.0.0.1:{server.server_address[1]}"
+
+    def test_they_come_back_whole_to_a_reader_that_is_slow(self):
+        body = bytes(random.Random(3).randbytes(8 * self.MEBIBYTE))
+        for has_tls in (False, True):
+            with world.World(self.flag, has_tls=has_tls) as running, running.open() as caller:
+                caller.send(world.request("POST", "/filter", JSON,
+                                          f"Content-Length: {len(body)}", body=body))
+                # The answer fills the sockets before a byte of it is read.
+                running.until(lambda: running.metric(
+                    'hamid_passed_requests_total{outcome="answered"}') == 1)
+                self.assertEqual(caller.answer(), (200, body))
+                caller.send(world.request("GET", "/livez"))
+                self.assertEqual(caller.answer()[0], 200)
+
+    def test_what_all_hold_together_is_bounded_and_binds_go_on(self):
+        with world.World(self.flag) as running, contextlib.ExitStack() as stack:
+            part = b" " * self.MEBIBYTE
+            crowd = [stack.enter_context(running.connect()) for _ in range(6)]
+            refused = 0
+            for caller in crowd:
+                caller.send(world.request("POST", "/filter", JSON,
+                                          f"Content-Length: {64 * self.MEBIBYTE}"))
+                try:
+                    for _ in range(60):
+                        caller.send(part)
+                except OSError:
+                    pass
+            for caller in crowd:
+                if not caller.is_silent():
+                    self.assertEqual(caller.answer()[0], 503)
+                    refused += 1
+            self.assertGreaterEqual(refused, 1)
+            self.assertLess(sockets.memory_mb(running.hamid.pid), MEMORY_MB + 300)
+            with running.connect() as caller:
+                caller.send(running.bind_text(running.new_pod()))
+                self.assertEqual(caller.answer()[0], 200)
 
 
 class SlowTest(unittest.TestCase):
