@@ -121,14 +121,6 @@ void hami_internal_http_credentials_free(
     (void)credentials;
 }
 
-void hami_internal_http_log(const hami_kubernetes *self, enum hami_log_level level,
-                            const char *format, ...)
-{
-    (void)self;
-    (void)level;
-    FUZZ_CHECK(format != NULL);
-}
-
 bool hami_internal_http_is_own_thread(const hami_kubernetes *self)
 {
     return self == &client;
