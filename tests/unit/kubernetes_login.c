@@ -444,92 +444,6 @@ START_TEST(settings_out_of_range_are_named)
 }
 END_TEST
 
-/* ---- reading it again ----------------------------------------------------------- */
-
-/* A kubeconfig with a token of its own choice. */
-static void write_token(const char *server, const char *token)
-{
-    char text[8192];
-    char *ca = write_file(fixture.directory, "ca.crt", kubesim_ca_pem(fixture.sim));
-
-    (void)snprintf(text, sizeof(text),
-                   "clusters: [{name: c, cluster: {server: \"%s\", "
-                   "certificate-authority: %s}}]\n"
-                   "users: [{name: u, user: {%s}}]\n"
-                   "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
-                   "current-context: x\n",
-                   server, ca, token);
-    free(write_file(fixture.directory, "changing", text));
-    (void)snprintf(fixture.path, sizeof(fixture.path), "%s/changing", fixture.directory);
-    fixture.config.kubeconfig = fixture.path;
-    free(ca);
-}
-
-START_TEST(a_kubeconfig_that_is_read_again_gives_its_new_token)
-{
-    char token[512];
-
-    write_token(kubesim_url(fixture.sim), "token: wrong");
-    ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
-    (void)snprintf(token, sizeof(token), "token: %s",
-                   kubesim_token(fixture.sim, "admin"));
-    write_token(kubesim_url(fixture.sim), token);
-    ck_assert_int_eq(status_of_get(), 401);
-    ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
-    ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
-}
-END_TEST
-
-START_TEST(a_kubeconfig_that_is_read_again_may_change_to_a_client_certificate)
-{
-    char user[512];
-
-    write_token(kubesim_url(fixture.sim), "token: wrong");
-    ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
-    (void)snprintf(user, sizeof(user), "client-certificate: %s, client-key: %s",
-                   file("me.crt", kubesim_client_certificate_pem(fixture.sim)),
-                   file("me.key", kubesim_client_key_pem(fixture.sim)));
-    write_token(kubesim_url(fixture.sim), user);
-    ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
-}
-END_TEST
-
-static const struct {
-    const char *server; /* NULL = the right one */
-    const char *user;
-    int code;
-    const char *told;
-} changes[] = {
-    {"https://127.0.0.1:1", "token: x", HAMI_E_INVAL, "another server"},
-    {NULL, "token: [x]", HAMI_E_INVAL, "changing:"},
-    {NULL, "tokenFile: nowhere", HAMI_E_ACCESS, "nowhere"},
-    {NULL, "as: somebody", HAMI_E_NOTSUP, "impersonation"},
-    {NULL, "exec: {command: x}", HAMI_E_NOTSUP, "only where that is allowed"},
-};
-
-START_TEST(a_login_that_turned_wrong_leaves_the_old_one_in_use)
-{
-    char token[512];
-
-    (void)snprintf(token, sizeof(token), "token: %s",
-                   kubesim_token(fixture.sim, "admin"));
-    write_token(kubesim_url(fixture.sim), token);
-    ck_assert_msg(make() == 0, "%s", error.text);
-    write_token(changes[_i].server != NULL ? changes[_i].server
-                                           : kubesim_url(fixture.sim),
-                changes[_i].user);
-    ck_assert_int_eq(hami_kubernetes_reload(fixture.client, &error), changes[_i].code);
-    ck_assert_msg(strstr(error.text, changes[_i].told) != NULL, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
-    ck_assert_int_eq(hami_kubernetes_reload(NULL, NULL), HAMI_E_INVAL);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("kubernetes login");
@@ -560,11 +474,6 @@ int main(void)
     tcase_add_test(tcase, files_of_a_login_that_are_missing_are_named);
     tcase_add_test(tcase, files_of_a_login_that_hold_something_else_are_named);
     tcase_add_test(tcase, settings_out_of_range_are_named);
-    tcase_add_test(tcase, a_kubeconfig_that_is_read_again_gives_its_new_token);
-    tcase_add_test(tcase,
-                   a_kubeconfig_that_is_read_again_may_change_to_a_client_certificate);
-    tcase_add_loop_test(tcase, a_login_that_turned_wrong_leaves_the_old_one_in_use, 0,
-                        sizeof(changes) / sizeof(changes[0]));
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
