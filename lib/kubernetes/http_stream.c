@@ -56,7 +56,6 @@ bool hami_internal_http_stream_receive(struct hami_internal_http_stream *stream,
 void hami_internal_http_stream_opened(struct hami_internal_http_stream *stream)
 {
     stream->last_byte_ns = hami_kubernetes_now();
-    hami_internal_denial_over(stream->transfer->client, HAMI_KUBERNETES_GET, stream->url);
     if (!stream->is_open && !stream->is_silent && stream->options.on_open != NULL) {
         stream->is_open = true;
         stream->options.on_open(stream->options.data);

@@ -98,8 +98,11 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *data)
     }
     if (length <= 2 && transfer->status == 200 &&
         transfer->job->kind == HAMI_INTERNAL_HTTP_STREAM) {
-        hami_internal_http_stream_opened(
-            (struct hami_internal_http_stream *)transfer->job);
+        struct hami_internal_http_stream *stream =
+            (struct hami_internal_http_stream *)transfer->job;
+
+        hami_internal_denial_over(transfer->client, HAMI_KUBERNETES_GET, stream->url);
+        hami_internal_http_stream_opened(stream);
         return length;
     }
     if (length < sizeof(line)) {
