@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests of /api/v1. A look must not cost the binds: a list of nodes that took t to
- * make is shown to everybody for twenty times t, and for LIST_LIFE_NS at the least; those
- * who wait for news are bounded, and told together.
+ * make is shown to everybody for twenty times t, and for LIST_LIFE_NS at the least;
+ * searches for a pod have a share of the processor; those who wait for news are bounded,
+ * and told together.
  */
 #include "status.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -22,6 +24,7 @@
 #define LIST_LIFE_NS (400ull * 1000000)
 #define LIST_LIFE_SHARE 20
 #define JSON_FORM (JSON_COMPACT | JSON_REAL_PRECISION(8))
+#define SEARCHES_AHEAD_NS 1000000000ull
 #define WATCHERS_MAX 64
 #define WAIT_MAX_S 30
 #define TOLD_TOGETHER_MS 200
@@ -53,6 +56,10 @@ struct status {
     struct list_kept lists[2]; /* of the busy ones, of all */
     json_t *alarms;            /* shown until alarms_until_ns */
     uint64_t alarms_until_ns;
+    json_t *hand_overs;
+    uint64_t hand_overs_until_ns;
+    uint64_t
+        searches_paid_ns; /* until when the searches so far have used up their share */
     TAILQ_HEAD(, watcher) watchers;
     size_t watcher_count;
     struct event *news; /* tells the watchers */
@@ -165,6 +172,14 @@ void status_handle_node(struct hamid_http_exchange *exchange, void *data)
     answer(exchange, is_found ? 200 : 404, root);
 }
 
+static uint64_t processor_time(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Looks through all nodes: what searches cost is a twentieth of the time at the most. */
 void status_handle_pod(struct hamid_http_exchange *exchange, void *data)
 {
     struct status *status = ((struct service *)data)->status;
@@ -178,7 +193,16 @@ void status_handle_pod(struct hamid_http_exchange *exchange, void *data)
         return;
     }
     memcpy(namespace_name, names, length);
+    uint64_t now = hami_nodelock_now(facts.lock);
+    if (status->searches_paid_ns > now + SEARCHES_AHEAD_NS) {
+        answer(exchange, 429,
+               status_view_problem("too many pods are asked for; ask again in a moment"));
+        return;
+    }
+    uint64_t begun = processor_time();
     json_t *root = status_view_pod(&facts, namespace_name, names + length + 1, &is_found);
+    uint64_t from = status->searches_paid_ns > now ? status->searches_paid_ns : now;
+    status->searches_paid_ns = from + (processor_time() - begun) * LIST_LIFE_SHARE;
     answer(exchange, is_found ? 200 : 404, root);
 }
 
@@ -194,6 +218,18 @@ static void drop_watcher(struct watcher *watcher)
     free(watcher);
 }
 
+static void renew_hand_overs(struct status *status, const struct status_facts *facts)
+{
+    uint64_t begun = hami_nodelock_now(facts->lock);
+    if (status->hand_overs != NULL && begun < status->hand_overs_until_ns) {
+        return;
+    }
+    json_decref(status->hand_overs);
+    status->hand_overs = status_view_hand_overs(facts);
+    uint64_t now = hami_nodelock_now(facts->lock);
+    status->hand_overs_until_ns = now + (now - begun) * LIST_LIFE_SHARE;
+}
+
 /* The hand-overs are for those who begin to look. */
 static json_t *make_events(struct status *status, uint64_t after)
 {
@@ -207,7 +243,8 @@ static json_t *make_events(struct status *status, uint64_t after)
     json_t *root = status_view_events(&facts, after);
     (void)json_object_set(root, "alarms", status->alarms);
     if (after == 0) {
-        (void)json_object_set_new(root, "handOvers", status_view_hand_overs(&facts));
+        renew_hand_overs(status, &facts);
+        (void)json_object_set(root, "handOvers", status->hand_overs);
     }
     return root;
 }
@@ -337,6 +374,7 @@ struct status *status_free(struct status *status)
         drop_watcher(TAILQ_FIRST(&status->watchers));
     }
     json_decref(status->alarms);
+    json_decref(status->hand_overs);
     free_text(status->lists[0].text);
     free_text(status->lists[1].text);
     if (status->news != NULL) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status page in a headless Chromium, before a real hamid and a simulated API server."""
 
+import concurrent.futures
 import pathlib
 import sys
 import unittest
@@ -370,6 +371,15 @@ class Many(Case):
 
     nodes = ()
 
+    def ask_too_much(self):
+        """Whoever asks for pods without end is put off, and nobody else is."""
+        def ask(_number):
+            return self.world.ask("/api/v1/pods/default/nobody")[0]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            statuses = set(pool.map(ask, range(400)))
+        self.assertEqual(statuses, {404, 429})
+        self.assertEqual(self.world.read("/api/v1/nodes")["counts"]["busy"], MANY)
+
     def test_that_five_thousand_busy_nodes_are_shown_found_and_scrolled_through(self):
         self.world.make_locked_nodes({
             f"node-{number:04}.rack-{number % 40}.example":
@@ -382,6 +392,7 @@ class Many(Case):
         self.assertLess(moved["most"], 60)
         self.assertGreater(moved["end"], MANY * 40)
         self.assertLessEqual(moved["blank"], 3, moved)
+        self.ask_too_much()
         self.browser.press("/", *"node-4321")
         self.browser.wait_for(
             f"return (() => {{ {NAMES} }})().join() === 'node-4321.rack-1.example'")
