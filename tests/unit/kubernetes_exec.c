@@ -37,7 +37,6 @@ static void teardown(void)
 static char *path_of(const char *name)
 {
     static char path[256];
-
     (void)snprintf(path, sizeof(path), "%s/%s", fixture.directory, name);
     return path;
 }
@@ -46,7 +45,6 @@ static char *path_of(const char *name)
 static void write_plugin(const char *script)
 {
     char text[4096];
-
     (void)snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", script);
     free(write_file(fixture.directory, "plugin", text));
     ck_assert_int_eq(chmod(path_of("plugin"), 0700), 0);
@@ -98,7 +96,6 @@ static const char *answer(const char *status)
 static const char *right_answer(void)
 {
     char status[256];
-
     (void)snprintf(status, sizeof(status), "\"token\":\"%s\"",
                    kubesim_token(fixture.sim, "admin"));
     return answer(status);
@@ -151,7 +148,6 @@ END_TEST
 
 START_TEST(a_plugins_token_logs_in)
 {
-
     use_plugin(right_answer());
     ck_assert_msg(make() == 0, "%s", error.text);
     ck_assert_int_eq(status_of_get(), 200);

@@ -189,6 +189,7 @@ START_TEST(test_an_empty_file_is_a_right_one_and_a_huge_or_missing_one_is_not)
     struct values v;
     char *argv[] = {(char *)"--config", path};
     ck_assert_int_eq(read_with(&v, "", 0, NULL), HAMID_FLAGS_OK);
+    hamid_config_done(&v.config);
     ck_assert_int_eq(read_with(&v, "# nothing\n---\n", 0, NULL), HAMID_FLAGS_OK);
     hamid_config_done(&v.config);
     memset(huge, '#', sizeof(huge));
@@ -254,6 +255,7 @@ START_TEST(test_what_is_printed_comes_to_the_same_and_has_no_secret)
     text = hamid_config_print(&v.config);
     ck_assert_ptr_nonnull(strstr(text, "# listen: \"here:1\"  # default\n"));
     free(text);
+    hamid_config_done(&v.config);
 }
 END_TEST
 
