@@ -43,7 +43,7 @@ class Scene:
         """The kubelet stops, and one pod is bound and stays so."""
         self.world.pause("kubelet")
         holder = self.create(1, priority, **spec)[0]
-        self.world.until("the first pod is bound", lambda: self._is_bound(holder), 20, 0.02)
+        self.world.until("the first pod is bound", lambda: self._bound([holder]), 20, 0.02)
         return holder
 
     def park(self, count=PARKED, priority="low"):
@@ -63,15 +63,17 @@ class Scene:
             return False
         return True
 
-    def _is_bound(self, pod):
-        return any(one["metadata"]["name"] == pod and "nodeName" in one["spec"]
-                   for one in self.world.pods(self.name) or [])
+    def _bound(self, pods):
+        return [one["metadata"]["name"] for one in self.world.pods(self.name) or []
+                if one["metadata"]["name"] in pods and "nodeName" in one["spec"]]
 
-    def is_bound(self, pod, seconds):
+    def one_is_bound(self, pods, seconds):
+        """Waits for any of them: kube-scheduler may ask in an order of its own."""
         try:
-            return self.world.until(f"{pod} is bound", lambda: self._is_bound(pod), seconds, 0.02)
+            return self.world.until(f"one of {pods} is bound", lambda: self._bound(pods), seconds,
+                                    0.02)
         except processes.Failed:
-            return False
+            return []
 
     def finish(self, left):
         """The kubelet goes on; whatever was not deleted is served, and nothing else is left."""
@@ -121,7 +123,7 @@ def holder_preempted(scene):
     holder = scene.hold("low")
     parked = scene.park(priority="middle")
     preemptor = scene.create(1, "high")[0]
-    scene.check(scene.is_bound(parked[0], 20), "the next one gets the lock of a holder that is "
+    scene.check(scene.one_is_bound(parked, 20), "the next one gets the lock of a holder that is "
                 "gone, with the kubelet still at rest", scene.world.locks())
     values = scene.finish(PARKED + 1)
     scene.check(scene.deletions(SCHEDULER) == {holder}, "kube-scheduler deleted the holder",
@@ -135,7 +137,7 @@ def holder_ends_gracefully(scene):
     holder = scene.hold(terminationGracePeriodSeconds=30)
     parked = scene.park()
     scene.world.delete(holder)
-    still = not scene.is_bound(parked[0], AT_ONCE)
+    still = not scene.one_is_bound(parked, AT_ONCE)
     scene.check(still and scene.world.locks(), "nobody takes its place while it ends")
     return scene.finish(PARKED)
 
