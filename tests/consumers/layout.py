@@ -30,7 +30,7 @@ def members(body):
         if function:
             names.append(function.group(1))
         else:
-            names += [re.search(r"(\w+)(?:\[[^]]*\])?$", one.strip()).group(1)
+            names += [re.search(r"(\w+)(?:\[[^]]*\])*$", one.strip()).group(1)
                       for one in declaration.split(",")]
     return names
 
