@@ -33,6 +33,9 @@ static void write_range(FILE *out, const struct hamid_flag *flag)
 {
     char minimum[32];
     char maximum[32];
+    if (flag->minimum == 0 && flag->maximum == 0) {
+        return;
+    }
     if (flag->kind == HAMID_FLAG_DURATION) {
         hamid_duration_format(flag->minimum, minimum, sizeof(minimum));
         hamid_duration_format(flag->maximum, maximum, sizeof(maximum));
@@ -58,7 +61,6 @@ static void write_flag(FILE *out, const struct hamid_flag *flag)
     if (flag->argument != NULL) {
         (void)fprintf(out, "%s%s", strlen(flag->name) == 1 ? "=" : " ", flag->argument);
     }
-    write_range(out, flag);
     if (flag->kind == HAMID_FLAG_LIST || flag->kind == HAMID_FLAG_PAIRS) {
         (void)fputs("  (may be repeated)", out);
     }
@@ -68,6 +70,7 @@ static void write_flag(FILE *out, const struct hamid_flag *flag)
         alias += word;
         alias += strspn(alias, " ");
     }
+    write_range(out, flag);
     (void)fputc('\n', out);
     write_wrapped(out, flag->help, HELP_INDENT);
     if ((flag->traits & HAMID_FLAG_RELOADABLE) != 0) {

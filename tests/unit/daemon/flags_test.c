@@ -150,7 +150,7 @@ START_TEST(test_help_comes_from_the_table)
         {"wait", "node-wait", HAMID_FLAG_DURATION, &duration, "TIME",
          "A long explanation that has to be wrapped because it does not fit on one line "
          "of eighty-eight.",
-         0, 0, NULL},
+         1000, 60000, NULL},
         {"secret", NULL, HAMID_FLAG_IGNORED, NULL, NULL, "", 0, 0, NULL},
         {NULL, NULL, HAMID_FLAG_TEXT, NULL, NULL, NULL, 0, 0, NULL},
     };
@@ -160,7 +160,7 @@ START_TEST(test_help_comes_from_the_table)
     ck_assert_int_eq(PARSE(&values, "--help"), HAMID_FLAGS_HELP);
     char *help = hamid_flags_help(&command);
     ck_assert_ptr_nonnull(strstr(help, "usage: prog [flags]\n"));
-    ck_assert_ptr_nonnull(strstr(help, "  --wait TIME, --node-wait\n"));
+    ck_assert_ptr_nonnull(strstr(help, "  --wait TIME, --node-wait  (1s to 1m0s)\n"));
     ck_assert_ptr_nonnull(strstr(help, "Closing words."));
     ck_assert_ptr_null(strstr(help, "secret"));
     for (const char *line = help; *line != '\0';) {
