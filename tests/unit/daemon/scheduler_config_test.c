@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "suite.h"
@@ -258,6 +259,66 @@ START_TEST(
 }
 END_TEST
 
+/* A file in the folder of the running hamid; its path, valid until the next one. */
+static const char *write_beside(const char *name, const char *text, unsigned mode)
+{
+    static char file[2][128];
+    static unsigned next;
+    char *beside = file[next++ % 2];
+    (void)snprintf(beside, sizeof(file[0]), "%s/%s", running.directory, name);
+    FILE *out = fopen(beside, "w");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_ge(fputs(text, out), 0);
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_int_eq(chmod(beside, mode), 0);
+    return beside;
+}
+
+START_TEST(test_a_credential_plugin_logs_hamid_in_where_it_is_allowed)
+{
+    char text[8192];
+    char output[OUTPUT_MAX];
+    char arguments[512];
+    running_prepare(&running);
+    (void)snprintf(
+        text, sizeof(text),
+        "#!/bin/sh\nprintf '{\"apiVersion\":\"client.authentication.k8s.io/v1\","
+        "\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%%s\"}}' \"$T\"\n");
+    (void)write_beside("plugin", text, 0700);
+    const char *ca = write_beside("ca.crt", kubesim_ca_pem(running.sim), 0600);
+    (void)snprintf(text, sizeof(text),
+                   "clusters: [{name: c, cluster: {server: \"%s\", "
+                   "certificate-authority: %s}}]\n"
+                   "users: [{name: u, user: {exec: {apiVersion: "
+                   "client.authentication.k8s.io/v1, command: ./plugin, "
+                   "interactiveMode: Never, env: [{name: T, value: %s}]}}}]\n"
+                   "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+                   "current-context: x\n",
+                   kubesim_url(running.sim), ca, kubesim_token(running.sim, "admin"));
+    const char *kubeconfig = write_beside("with-plugin", text, 0600);
+    (void)snprintf(arguments, sizeof(arguments),
+                   "scheduler --listen 127.0.0.1:0 --kubeconfig %s", kubeconfig);
+    ck_assert_int_eq(run_hamid(arguments, output), 1);
+    ck_assert_ptr_nonnull(strstr(output, "--allow-exec-credentials"));
+    const char *const flags[] = {"--kubeconfig", kubeconfig, "--allow-exec-credentials",
+                                 NULL};
+    running_start_hamid(&running, flags);
+    running_pods(&running, "p", 2);
+    running_bind(&running, &clients[0], "p0", "n1");
+    ck_assert_str_eq(running_error(&clients[0]), "");
+    running_release(&running, "n1", "p0");
+    reload_until("\"Reloaded\" what=\"login to the API server\"");
+    running_bind(&running, &clients[1], "p1", "n1");
+    ck_assert_str_eq(running_error(&clients[1]), "");
+    running_release(&running, "n1", "p1");
+    running_close(clients, 2);
+    (void)unlink(write_beside("plugin", "", 0600));
+    (void)unlink(write_beside("ca.crt", "", 0600));
+    (void)unlink(write_beside("with-plugin", "", 0600));
+    running_stop(&running);
+}
+END_TEST
+
 START_TEST(test_with_leases_a_new_lock_waits_for_a_restart)
 {
     const char *const flags[] = {"--config", path, NULL};
@@ -293,6 +354,7 @@ int main(void)
     tcase_add_test(
         all,
         test_a_reload_takes_new_credentials_and_keeps_the_old_ones_where_they_are_wrong);
+    tcase_add_test(all, test_a_credential_plugin_logs_hamid_in_where_it_is_allowed);
     tcase_add_test(all, test_with_leases_a_new_lock_waits_for_a_restart);
     suite_add_tcase(suite, all);
     return run_suite(suite);
