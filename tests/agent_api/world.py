@@ -58,15 +58,21 @@ class World:
         path = self.server.folder / "notify.sock"
         path.unlink(missing_ok=True)
         notify.bind(str(path))
+        log = self.log.open("ab")
         self.agent = subprocess.Popen(
             [peers.BUILD / "daemon/hamid", "node", "--node", NODE, "--socket", self.socket,
              "--kubeconfig", self.server.kubeconfig, *self.flags],
-            env={"NOTIFY_SOCKET": str(path)}, stderr=subprocess.DEVNULL)
+            env={"NOTIFY_SOCKET": str(path)}, stderr=log)
+        log.close()
         try:
             if not select.select([notify], [], [], START_SECONDS)[0]:
                 raise RuntimeError("hamid node did not become ready")
         finally:
             notify.close()
+
+    @property
+    def log(self):
+        return self.server.folder / "hamid.log"
 
     def kill_agent(self):
         self.agent.kill()

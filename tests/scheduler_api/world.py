@@ -47,17 +47,23 @@ class World:
         path.unlink(missing_ok=True)
         notify.bind(str(path))
         addresses = self.server.folder / "addresses"
+        log = self.log.open("ab")
         self.hamid = subprocess.Popen(
             [peers.BUILD / "daemon/hamid", "scheduler", "--listen=127.0.0.1:0",
              f"--metrics-listen={listen}", f"--address-file={addresses}",
              f"--kubeconfig={self.server.kubeconfig}", *self.flags],
-            env={**os.environ, "NOTIFY_SOCKET": str(path)}, stderr=subprocess.DEVNULL)
+            env={**os.environ, "NOTIFY_SOCKET": str(path)}, stderr=log)
+        log.close()
         try:
             if not select.select([notify], [], [], START_SECONDS)[0]:
                 raise RuntimeError("hamid scheduler did not become ready")
         finally:
             notify.close()
         self.extender, self.status = addresses.read_text(encoding="ascii").split()
+
+    @property
+    def log(self):
+        return self.server.folder / "hamid.log"
 
     def kill_hamid(self):
         self.hamid.kill()
