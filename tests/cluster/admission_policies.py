@@ -47,6 +47,8 @@ def run(results, plane):
     for attempt in attempts.all():
         attempts.check(results, attempt)
     check_stranger(results, plane)
+    if plane.version == control_plane.DEFAULT_VERSION:
+        check_templates(results, plane, client)
     client.need("DELETE", RBAC + "/clusterrolebindings/test-everything")
     deployment.wait_until(lambda: plane.client("operator").request(
         "GET", "/api/v1/nodes").code == 403, 30, "the end of the role for everybody")
@@ -119,13 +121,18 @@ def allow_everything(client):
                      for group in groups]})
 
 
+def start_controllers(plane, names):
+    """kube-controller-manager, each controller under the account that it has in a cluster."""
+    program = control_plane.find_program(plane.version, "kube-controller-manager")
+    return plane.group.start("kube-controller-manager", [
+        program, f"--kubeconfig={plane.kubeconfig()}", "--leader-elect=false",
+        f"--controllers={names}", "--use-service-account-credentials=true", "--secure-port=0",
+        "--bind-address=127.0.0.1"])
+
+
 def check_types(results, plane, client):
     """kube-controller-manager looks at the expressions' types and writes what it does not like."""
-    program = control_plane.find_program(plane.version, "kube-controller-manager")
-    child = plane.group.start("kube-controller-manager", [
-        program, f"--kubeconfig={plane.kubeconfig()}", "--leader-elect=false",
-        "--controllers=validatingadmissionpolicy-status-controller", "--secure-port=0",
-        "--bind-address=127.0.0.1"])
+    child = start_controllers(plane, "validatingadmissionpolicy-status-controller")
 
     def all_looked_at():
         if child.poll() is not None:
@@ -139,6 +146,34 @@ def check_types(results, plane, client):
     found = {one["metadata"]["name"]: one["status"]["typeChecking"] for one in policies(client)}
     results.check(found == dict.fromkeys(NAMES, {}),
                   "admission-policies: no expression has a doubtful type", found)
+
+
+def check_templates(results, plane, client):
+    """Whoever can't make such a pod can't have a controller make it either."""
+    for name, key in (("chosen", "nvidia.com/use-gpuuuid"), ("forged", "hami.io/vgpu-node")):
+        labels = {"app": name}
+        pod = manifests.pod(name, annotations={key: "x"})
+        client.need("POST", "/apis/apps/v1/namespaces/default/replicasets", {
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels, "annotations": {key: "x"}},
+                "spec": {"containers": pod["spec"]["containers"]}}}})
+    child = start_controllers(plane, "replicaset-controller")
+
+    def made(name):
+        return client.need("GET", "/api/v1/namespaces/default/pods"
+                           f"?labelSelector=app%3D{name}").body["items"]
+
+    def events():
+        return [event["message"] for event in client.need(
+            "GET", "/api/v1/namespaces/default/events"
+            "?fieldSelector=involvedObject.name%3Dforged").body["items"]]
+
+    deployment.wait_until(lambda: made("chosen") and events(), 60, "what a ReplicaSet does")
+    plane.group.stop(child)
+    results.check(not made("forged") and any("hami-nodelock-pods" in text for text in events()),
+                  "admission-policies: a template with HAMi's annotations makes no pod, and says why",
+                  events())
 
 
 def policies(client):
