@@ -119,7 +119,7 @@ END_TEST
 START_TEST(durations_are_from_the_send_to_the_answer)
 {
     struct kubesim_fault slow = {
-        .match = {.verb = "get"}, .count = 1, .delay_answer_ms = 60};
+        .match = {.verb = "get"}, .count = 1, .delay_answer_ms = 100};
     struct hami_kubernetes_calls found;
 
     ck_assert_int_gt(kubesim_arm(world.sim, &slow), 0);
