@@ -123,7 +123,7 @@ void hami_internal_after_run(struct hami_internal_after *after)
         hami_internal_memory_free(hami_internal_allocator(lock), after->facts[i]);
     }
     after->fact_count = 0;
-    hami_internal_call_free(after->free_call);
+    hami_internal_call_retire(lock, after->free_call);
     after->free_call = NULL;
     for (size_t i = 0; i < after->log_count; i++) {
         lock->config.log(lock->config.log_data, after->logs[i].level,

@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "memory.h"
+#include "pen.h"
 
 hami_call *hami_internal_call_new(const struct hami_allocator *allocator)
 {
@@ -33,6 +34,24 @@ hami_call *hami_internal_call_free(hami_call *call)
         hami_internal_memory_free(allocator, call);
     }
     return NULL;
+}
+
+void hami_internal_call_retire(struct hami_nodelock *lock, hami_call *call)
+{
+    hami_call *none = NULL;
+
+    /* One that is being aborted is looked at by others yet. */
+    if (!call || atomic_load(&call->references) != 1 ||
+        !atomic_compare_exchange_strong(&lock->spare_call, &none, call)) {
+        (void)hami_internal_call_free(call);
+    }
+}
+
+hami_call *hami_internal_call_get(struct hami_nodelock *lock)
+{
+    hami_call *call = atomic_exchange(&lock->spare_call, NULL);
+
+    return call ? call : hami_internal_call_new(hami_internal_allocator(lock));
 }
 
 void hami_internal_call_reset(hami_call *call)
@@ -191,7 +210,7 @@ static int keep_values(hami_call *call, const struct hami_transport_result *resu
 static void keep_text(char *buffer, size_t size, const char *text)
 {
     if (text) {
-        (void)snprintf(buffer, size, "%s", text);
+        pen_copy(buffer, size, text);
     }
 }
 

@@ -43,6 +43,7 @@ enum hami_internal_call_state {
 
 struct hami_call {
     const struct hami_allocator *allocator;
+    const struct hami_nodelock *lock;   /* whose it is; NULL = no manager's */
     void (*completed)(hami_call *call); /* on the completing thread */
     void *completed_data;
     enum hami_internal_call_state state; /* guarded by whom `completed` says */
@@ -67,6 +68,12 @@ struct hami_call {
 hami_call *hami_internal_call_new(const struct hami_allocator *allocator);
 /* Gives back a reference; the last one frees it. Takes NULL, returns NULL. */
 hami_call *hami_internal_call_free(hami_call *call);
+
+/* The manager keeps one call that nobody needs: a node that comes to rest gives its own
+ * back, and the next one that wakes takes it. Takes NULL. */
+void hami_internal_call_retire(struct hami_nodelock *lock, hami_call *call);
+/* That call, or a new one; NULL = out of memory. */
+hami_call *hami_internal_call_get(struct hami_nodelock *lock);
 
 /* Makes it ready for its next use: no edits, no owner, no answer. */
 void hami_internal_call_reset(hami_call *call);

@@ -31,7 +31,7 @@ void hami_internal_dispatch_wake(struct hami_nodelock *lock)
 void hami_internal_dispatch_signal(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_lock(&lock->ready_mutex);
-    (void)pthread_cond_broadcast(&lock->ready_condition);
+    (void)pthread_cond_broadcast(&lock->idle_condition);
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 
@@ -39,7 +39,7 @@ void hami_internal_dispatch_call_returned(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_lock(&lock->ready_mutex);
     if (atomic_fetch_sub(&lock->calls_out, 1) == 1) {
-        (void)pthread_cond_broadcast(&lock->ready_condition);
+        (void)pthread_cond_broadcast(&lock->idle_condition);
     }
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }

@@ -151,9 +151,11 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     if (code == 0) {
         hami_internal_queue_served(&node->queue, &wait->queued);
     }
-    va_start(arguments, format);
-    (void)vsnprintf(wait->error.text, sizeof(wait->error.text), format, arguments);
-    va_end(arguments);
+    if (code < 0) {
+        va_start(arguments, format);
+        (void)vsnprintf(wait->error.text, sizeof(wait->error.text), format, arguments);
+        va_end(arguments);
+    }
     hami_internal_queue_remove(&node->queue, &wait->queued);
     hami_internal_owners_remove(node, &wait->owner_link);
     hami_internal_owners_remove(node, &wait->uid_link);
@@ -197,9 +199,11 @@ void hami_internal_node_end_done(struct hami_internal_node *node,
     done->ended = true;
     done->error.size = sizeof(done->error);
     done->error.code = code;
-    va_start(arguments, format);
-    (void)vsnprintf(done->error.text, sizeof(done->error.text), format, arguments);
-    va_end(arguments);
+    if (code < 0) {
+        va_start(arguments, format);
+        (void)vsnprintf(done->error.text, sizeof(done->error.text), format, arguments);
+        va_end(arguments);
+    }
     list_remove(&done->link);
     hami_internal_timers_clear(&node->deadlines, &done->timer);
     if (done->blocking) {

@@ -76,6 +76,18 @@ struct hami_internal_grant *hami_internal_grant_free(const struct hami_nodelock 
     return NULL;
 }
 
+struct hami_internal_lease_text
+hami_internal_grant_lease_text(const struct hami_nodelock *lock,
+                               const struct hami_internal_grant *grant)
+{
+    return (struct hami_internal_lease_text){.value = grant->value,
+                                             .uid = grant->owner.uid,
+                                             .holder = lock->holder,
+                                             .fence = grant->fence,
+                                             .attempt = grant->attempt,
+                                             .hold_ms = lock->config.hold_limit_ms};
+}
+
 void hami_internal_grant_adopt(struct hami_internal_grant *spare,
                                struct hami_internal_slot *slot)
 {

@@ -5,6 +5,7 @@
 #define HAMI_LIB_GRANT_H
 
 #include "internal.h"
+#include "record.h"
 
 /* A grant for an owner; its texts are copied behind it. NULL = out of memory. */
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
@@ -16,6 +17,11 @@ hami_internal_grant_new_spare(const struct hami_nodelock *lock);
 
 struct hami_internal_grant *hami_internal_grant_free(const struct hami_nodelock *lock,
                                                      struct hami_internal_grant *grant);
+
+/* What the grant's lease annotation says; its texts are the grant's and the manager's. */
+struct hami_internal_lease_text
+hami_internal_grant_lease_text(const struct hami_nodelock *lock,
+                               const struct hami_internal_grant *grant);
 
 /* With the node's mutex: a spare becomes the grant that a slot's record stands for. */
 void hami_internal_grant_adopt(struct hami_internal_grant *spare,

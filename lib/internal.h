@@ -324,6 +324,7 @@ struct hami_nodelock {
     atomic_uint calls_out;  /* calls that the transport holds; functions of leases */
     atomic_bool closing, freed;
     atomic_uint_least64_t attempts, places, random;
+    _Atomic(hami_call *) spare_call; /* see hami_internal_call_retire() */
     struct hami_internal_table table;
     pthread_mutex_t keys_mutex;
     struct hami_internal_key *keys[HAMI_INTERNAL_KEYS_MAX];
@@ -331,7 +332,8 @@ struct hami_nodelock {
     pthread_mutex_t timers_mutex;
     struct hami_internal_heap timers; /* of nodes */
     pthread_mutex_t ready_mutex;
-    pthread_cond_t ready_condition; /* the thread's, shutdown's and free's */
+    pthread_cond_t ready_condition; /* the thread's */
+    pthread_cond_t idle_condition;  /* shutdown's and free's */
     struct hami_internal_list ready_waits, ready_dones, kicked;
     bool woken, stop;
     bool dispatching;

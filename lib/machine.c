@@ -53,6 +53,7 @@ hami_call *hami_internal_machine_begin(struct hami_internal_node *node,
     node->call_aborted = false;
     hami_internal_call_reset(call);
     call->node = node->name;
+    call->lock = lock;
     call->now = lock->config.clock.monotonic_ns;
     call->now_data = lock->config.clock.data;
     call->deadline_ns = node->operation_ns + lock->config.call_timeout_ms * NS_PER_MS;

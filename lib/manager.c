@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "after.h"
+#include "call.h"
 #include "config.h"
 #include "dispatch.h"
 #include "errors.h"
@@ -90,11 +91,13 @@ static void destroy(struct hami_nodelock *lock)
     struct hami_allocator allocator = lock->config.allocator;
 
     hami_internal_nodes_done(lock);
+    hami_internal_call_free(atomic_load(&lock->spare_call));
     hami_internal_owners_done(lock);
     hami_internal_keys_done(lock);
     hami_internal_memory_free(&allocator, lock->kept);
     hami_internal_memory_free(&allocator, (void *)lock->config.key);
     (void)pthread_cond_destroy(&lock->ready_condition);
+    (void)pthread_cond_destroy(&lock->idle_condition);
     (void)pthread_mutex_destroy(&lock->ready_mutex);
     (void)pthread_mutex_destroy(&lock->timers_mutex);
     (void)pthread_mutex_destroy(&lock->keys_mutex);
@@ -127,7 +130,10 @@ static int init_locks(struct hami_nodelock *lock)
     (void)pthread_mutex_init(&lock->keys_mutex, NULL);
     (void)pthread_mutex_init(&lock->timers_mutex, NULL);
     (void)pthread_mutex_init(&lock->ready_mutex, NULL);
-    return moment_condition(&lock->ready_condition) < 0 ? HAMI_E_NOMEM : 0;
+    return moment_condition(&lock->ready_condition) < 0 ||
+                   moment_condition(&lock->idle_condition) < 0
+               ? HAMI_E_NOMEM
+               : 0;
 }
 
 /* Fills a zeroed manager; on failure destroy() takes it as it is. */
@@ -281,7 +287,7 @@ static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns)
     until.tv_nsec %= (long)NS_PER_S;
     (void)pthread_mutex_lock(&lock->ready_mutex);
     if (atomic_load(&lock->work) != 0) {
-        (void)pthread_cond_timedwait(&lock->ready_condition, &lock->ready_mutex, &until);
+        (void)pthread_cond_timedwait(&lock->idle_condition, &lock->ready_mutex, &until);
     }
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
@@ -370,7 +376,7 @@ static bool await_calls(struct hami_nodelock *lock)
     until.tv_sec += (time_t)(lock->config.call_timeout_ms / 1000 + 2);
     (void)pthread_mutex_lock(&lock->ready_mutex);
     while (atomic_load(&lock->calls_out) != 0 && returned) {
-        returned = pthread_cond_timedwait(&lock->ready_condition, &lock->ready_mutex,
+        returned = pthread_cond_timedwait(&lock->idle_condition, &lock->ready_mutex,
                                           &until) == 0;
     }
     (void)pthread_mutex_unlock(&lock->ready_mutex);

@@ -7,8 +7,6 @@
  */
 #include "memory_store.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@
 #include "hash.h"
 #include "memory_transport.h"
 #include "names.h"
+#include "pen.h"
 
 /* ---- texts and lookup ---- */
 
@@ -100,6 +99,13 @@ hami_internal_store_owner(hami_memory *memory, const struct hami_owner *owner)
     return NULL;
 }
 
+void hami_internal_store_version(char *buffer, uint64_t version)
+{
+    struct hami_internal_pen pen = pen_on(buffer, 24);
+
+    pen_number(&pen, version);
+}
+
 struct hami_owner_facts
 hami_internal_store_facts(const struct hami_internal_store_owner *owner, char *buffer)
 {
@@ -112,7 +118,7 @@ hami_internal_store_facts(const struct hami_internal_store_owner *owner, char *b
         facts.node = owner->node ? owner->node->text : NULL;
         facts.assigned_node = owner->assigned_node ? owner->assigned_node->text : NULL;
         facts.revoked = owner->revoked ? owner->revoked->text : NULL;
-        (void)snprintf(buffer, 24, "%" PRIu64, owner->version);
+        hami_internal_store_version(buffer, owner->version);
         facts.version = buffer;
     }
     facts.size = sizeof(facts);
@@ -192,22 +198,32 @@ struct hami_transport *hami_memory_transport(hami_memory *memory)
 
 /* ---- telling ---- */
 
-/* Tells one watcher after the other; `tell` is called with no lock held. */
-static void tell_all(hami_memory *memory, void (*tell)(hami_nodelock *lock, void *data),
-                     void *data)
+/* With the mutex: the first watcher from `at` on that is not the writer;
+ * watchers_end = none. */
+static size_t next_watcher(const hami_memory *memory, size_t at,
+                           const hami_nodelock *writer)
 {
-    for (size_t i = 0; i < STORE_WATCHERS_MAX; i++) {
-        (void)pthread_mutex_lock(&memory->mutex);
+    while (at < memory->watchers_end &&
+           (!memory->watchers[at] || memory->watchers[at] == writer)) {
+        at++;
+    }
+    return at;
+}
+
+/* Tells one watcher after the other; `tell` is called with no lock held. With the mutex
+ * on entry and on return. */
+static void tell_all(hami_memory *memory, const hami_nodelock *writer,
+                     void (*tell)(hami_nodelock *lock, void *data), void *data)
+{
+    for (size_t i = next_watcher(memory, 0, writer); i < memory->watchers_end;
+         i = next_watcher(memory, i + 1, writer)) {
         hami_nodelock *lock = memory->watchers[i];
-        memory->telling[i] += lock != NULL;
+        memory->telling[i]++;
         (void)pthread_mutex_unlock(&memory->mutex);
-        if (lock) {
-            tell(lock, data);
-            (void)pthread_mutex_lock(&memory->mutex);
-            memory->telling[i]--;
-            (void)pthread_cond_broadcast(&memory->told);
-            (void)pthread_mutex_unlock(&memory->mutex);
-        }
+        tell(lock, data);
+        (void)pthread_mutex_lock(&memory->mutex);
+        memory->telling[i]--;
+        (void)pthread_cond_broadcast(&memory->told);
     }
 }
 
@@ -231,11 +247,18 @@ static void tell_node(hami_nodelock *lock, void *data)
     }
 }
 
-void hami_internal_store_tell_node(hami_memory *memory, const char *name)
+void hami_internal_store_tell_node(hami_memory *memory, const char *name,
+                                   const hami_nodelock *writer)
 {
-    struct node_news news = {.name = name, .record = HAMI_NODE_RECORD_INIT};
+    struct node_news news;
 
     (void)pthread_mutex_lock(&memory->mutex);
+    if (next_watcher(memory, 0, writer) == memory->watchers_end) {
+        (void)pthread_mutex_unlock(&memory->mutex);
+        return;
+    }
+    news.name = name;
+    news.record = (struct hami_node_record)HAMI_NODE_RECORD_INIT;
     struct hami_internal_store_node *node = hami_internal_store_node(memory, name);
     news.exists = node != NULL;
     for (size_t i = 0; node && i < node->value_count; i++) {
@@ -246,11 +269,10 @@ void hami_internal_store_tell_node(hami_memory *memory, const char *name)
     }
     news.record.annotation_count = node ? node->value_count : 0;
     news.record.annotations = news.annotations;
-    (void)snprintf(news.version, sizeof(news.version), "%" PRIu64,
-                   node ? node->version : 0);
+    hami_internal_store_version(news.version, node ? node->version : 0);
     news.record.version = news.version;
+    tell_all(memory, writer, tell_node, &news);
     (void)pthread_mutex_unlock(&memory->mutex);
-    tell_all(memory, tell_node, &news);
     for (size_t i = 0; i < 2 * news.record.annotation_count; i++) {
         hami_internal_store_text_unref(news.texts[i]);
     }
@@ -281,8 +303,8 @@ void hami_internal_store_tell_owner(hami_memory *memory, const struct hami_owner
         hami_internal_store_text_ref(one ? one->node : NULL),
         hami_internal_store_text_ref(one ? one->assigned_node : NULL),
         hami_internal_store_text_ref(one ? one->revoked : NULL)};
+    tell_all(memory, NULL, tell_owner, &news);
     (void)pthread_mutex_unlock(&memory->mutex);
-    tell_all(memory, tell_owner, &news);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         hami_internal_store_text_unref(texts[i]);
     }
@@ -316,7 +338,7 @@ int hami_memory_get(hami_memory *memory, const char *node_name, const char *key,
     } else if (strlen(value->value->text) >= size) {
         code = HAMI_E_LIMIT;
     } else {
-        (void)snprintf(buffer, size, "%s", value->value->text);
+        pen_copy(buffer, size, value->value->text);
     }
     (void)pthread_mutex_unlock(&memory->mutex);
     return code;
@@ -338,7 +360,7 @@ int hami_memory_delete(hami_memory *memory, const char *node_name)
         return HAMI_E_NODE;
     }
     free_node(node);
-    hami_internal_store_tell_node(memory, node_name);
+    hami_internal_store_tell_node(memory, node_name, NULL);
     return 0;
 }
 
@@ -359,9 +381,8 @@ static struct hami_internal_store_owner *make_owner(const struct hami_owner *own
         return NULL;
     }
     made->facts = *facts;
-    (void)snprintf(made->namespace_name, sizeof(made->namespace_name), "%s",
-                   owner->namespace_name);
-    (void)snprintf(made->name, sizeof(made->name), "%s", owner->name);
+    pen_copy(made->namespace_name, sizeof(made->namespace_name), owner->namespace_name);
+    pen_copy(made->name, sizeof(made->name), owner->name);
     if (make_text(facts->uid, &made->uid) < 0 ||
         make_text(facts->node, &made->node) < 0 ||
         make_text(facts->assigned_node, &made->assigned_node) < 0 ||
@@ -432,7 +453,7 @@ int hami_memory_bind_owner(hami_memory *memory, const struct hami_owner *owner,
     }
     (void)pthread_mutex_lock(&memory->mutex);
     struct hami_internal_store_owner *one = hami_internal_store_owner(memory, owner);
-    (void)snprintf(now, sizeof(now), "%" PRIu64, one ? one->version : 0);
+    hami_internal_store_version(now, one ? one->version : 0);
     bool fits = one && one->uid && strcmp(one->uid->text, owner->uid) == 0 &&
                 !one->node && !one->facts.deleting && !one->facts.finished &&
                 (!version || strcmp(version, now) == 0);

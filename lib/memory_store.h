@@ -53,6 +53,7 @@ struct hami_memory {
     struct hami_internal_list nodes[STORE_BUCKETS];
     struct hami_internal_list owners[STORE_BUCKETS];
     hami_nodelock *watchers[STORE_WATCHERS_MAX];
+    size_t watchers_end;                  /* no watcher stands from here on */
     uint32_t telling[STORE_WATCHERS_MAX]; /* threads that tell this watcher now */
 };
 
@@ -76,8 +77,13 @@ struct hami_internal_list *hami_internal_store_bucket(struct hami_internal_list 
 struct hami_owner_facts
 hami_internal_store_facts(const struct hami_internal_store_owner *owner, char *buffer);
 
-/* Without the mutex: tell all that watch how a node, or an owner, is now. */
-void hami_internal_store_tell_node(hami_memory *memory, const char *name);
+/* A version as text; 24 bytes. */
+void hami_internal_store_version(char *buffer, uint64_t version);
+
+/* Without the mutex: tell all that watch how a node, or an owner, is now.
+ * @writer  knows it from its answer and is not told; NULL = everybody is */
+void hami_internal_store_tell_node(hami_memory *memory, const char *name,
+                                   const hami_nodelock *writer);
 void hami_internal_store_tell_owner(hami_memory *memory, const struct hami_owner *owner);
 
 #endif

@@ -7,58 +7,92 @@
  */
 #include "memory_transport.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EDITS_MAX 128
+#include "call.h"
+#include "pen.h"
 
-/* One write, prepared: texts made beforehand, texts to be let go afterwards. */
+#define EDITS_MAX 128
+#define NODE_GONE 1 /* no code of the library */
+
+/* The texts of one edit: made beforehand, replaced ones to be let go afterwards. */
+struct write_texts {
+    struct hami_internal_store_text *key, *value;
+    struct hami_internal_store_text *old_key, *old_value;
+    struct hami_internal_store_text *now; /* the value after the write; a reference */
+};
+
+/* One write, prepared. Of `texts` only `count` are in use, and only these are cleared. */
 struct write {
+    const char *node;
     const struct hami_transport_edit *edits;
     size_t count;
     const char *version;
-    struct hami_internal_store_text *keys[EDITS_MAX], *values[EDITS_MAX];
-    struct hami_internal_store_text *freed[2 * EDITS_MAX];
-    size_t freed_count;
     struct hami_internal_store_node *made; /* for a node that does not exist yet */
-    struct hami_internal_store_text
-        *now[EDITS_MAX]; /* values after the write; references */
     uint64_t version_now;
     bool changed;
+    bool is_blind; /* whatever stands there is what is expected */
+    struct write_texts texts[EDITS_MAX];
 };
 
-static int prepare(struct write *write, const char *node)
+static void start(struct write *write, const char *node,
+                  const struct hami_transport_edit *edits, size_t count,
+                  const char *version)
 {
-    for (size_t i = 0; i < write->count; i++) {
-        const struct hami_transport_edit *edit = &write->edits[i];
-        if (edit->action != HAMI_EDIT_PUT || !edit->value) {
-            continue;
-        }
-        write->keys[i] = hami_internal_store_text_new(edit->key);
-        write->values[i] = hami_internal_store_text_new(edit->value);
-        if (!write->keys[i] || !write->values[i]) {
-            return HAMI_E_NOMEM;
-        }
-    }
+    write->node = node;
+    write->edits = edits;
+    write->count = count;
+    write->version = version;
+    write->made = NULL;
+    write->version_now = 0;
+    write->changed = write->is_blind = false;
+    memset(write->texts, 0, count * sizeof(write->texts[0]));
+}
+
+static bool is_known(hami_memory *memory, const char *node)
+{
+    (void)pthread_mutex_lock(&memory->mutex);
+    bool known = hami_internal_store_node(memory, node) != NULL;
+    (void)pthread_mutex_unlock(&memory->mutex);
+    return known;
+}
+
+static int make_node(struct write *write)
+{
     write->made = calloc(1, sizeof(*write->made));
     if (!write->made) {
         return HAMI_E_NOMEM;
     }
-    (void)snprintf(write->made->name, sizeof(write->made->name), "%s", node);
+    pen_copy(write->made->name, sizeof(write->made->name), write->node);
     return 0;
+}
+
+static int prepare(hami_memory *memory, struct write *write, bool is_write)
+{
+    for (size_t i = 0; i < write->count; i++) {
+        const struct hami_transport_edit *edit = &write->edits[i];
+        struct write_texts *texts = &write->texts[i];
+        if (edit->action != HAMI_EDIT_PUT || !edit->value) {
+            continue;
+        }
+        texts->key = hami_internal_store_text_new(edit->key);
+        texts->value = hami_internal_store_text_new(edit->value);
+        if (!texts->key || !texts->value) {
+            return HAMI_E_NOMEM;
+        }
+    }
+    return is_write && !is_known(memory, write->node) ? make_node(write) : 0;
 }
 
 static void finish(struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
-        hami_internal_store_text_unref(write->keys[i]);
-        hami_internal_store_text_unref(write->values[i]);
-        hami_internal_store_text_unref(write->now[i]);
-    }
-    for (size_t i = 0; i < write->freed_count; i++) {
-        hami_internal_store_text_unref(write->freed[i]);
+        hami_internal_store_text_unref(write->texts[i].key);
+        hami_internal_store_text_unref(write->texts[i].value);
+        hami_internal_store_text_unref(write->texts[i].old_key);
+        hami_internal_store_text_unref(write->texts[i].old_value);
+        hami_internal_store_text_unref(write->texts[i].now);
     }
     free(write->made);
 }
@@ -73,11 +107,15 @@ static bool is_expected(struct hami_internal_store_node *node,
 
 static bool are_expected(const struct write *write, struct hami_internal_store_node *node)
 {
-    char version[24];
-
-    (void)snprintf(version, sizeof(version), "%" PRIu64, node ? node->version : 0);
-    if (write->version && strcmp(write->version, version) != 0) {
-        return false;
+    if (write->is_blind) {
+        return true;
+    }
+    if (write->version) {
+        char version[24];
+        hami_internal_store_version(version, node ? node->version : 0);
+        if (strcmp(write->version, version) != 0) {
+            return false;
+        }
     }
     for (size_t i = 0; i < write->count; i++) {
         if (write->edits[i].action != HAMI_EDIT_READ &&
@@ -88,11 +126,11 @@ static bool are_expected(const struct write *write, struct hami_internal_store_n
     return true;
 }
 
-static void remove_value(struct write *write, struct hami_internal_store_node *node,
+static void remove_value(struct write_texts *texts, struct hami_internal_store_node *node,
                          struct hami_internal_store_value *value)
 {
-    write->freed[write->freed_count++] = value->key;
-    write->freed[write->freed_count++] = value->value;
+    texts->old_key = value->key;
+    texts->old_value = value->value;
     *value = node->values[--node->value_count];
 }
 
@@ -101,34 +139,37 @@ static void put_value(struct write *write, struct hami_internal_store_node *node
 {
     struct hami_internal_store_value *value =
         hami_internal_store_value(node, write->edits[i].key);
+    struct write_texts *texts = &write->texts[i];
 
     write->changed = true;
     if (!write->edits[i].value) {
         if (value) {
-            remove_value(write, node, value);
+            remove_value(texts, node, value);
         }
         return;
     }
     if (!value) {
         value = &node->values[node->value_count++];
-        value->key = write->keys[i];
-        write->keys[i] = NULL;
-        value->value = NULL;
+        value->key = texts->key;
+        texts->key = NULL;
     } else {
-        write->freed[write->freed_count++] = value->value;
+        texts->old_value = value->value;
     }
-    value->value = write->values[i];
-    write->values[i] = NULL;
+    value->value = texts->value;
+    texts->value = NULL;
 }
 
-/* With the store's mutex. Returns 0, HAMI_E_HELD, HAMI_E_NOMEM (too many values). */
+/* With the store's mutex. Returns 0, HAMI_E_HELD, HAMI_E_NOMEM (too many values), or
+ * NODE_GONE: it was deleted since `prepare` looked, and one has to be made. */
 static int apply(hami_memory *memory, struct write *write, bool is_write)
 {
-    struct hami_internal_store_node *node =
-        hami_internal_store_node(memory, write->made->name);
+    struct hami_internal_store_node *node = hami_internal_store_node(memory, write->node);
 
     if (!are_expected(write, node)) {
         return HAMI_E_HELD;
+    }
+    if (is_write && !node && !write->made) {
+        return NODE_GONE;
     }
     if (is_write && !node) {
         node = write->made;
@@ -149,7 +190,7 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
     for (size_t i = 0; i < write->count; i++) {
         struct hami_internal_store_value *value =
             hami_internal_store_value(node, write->edits[i].key);
-        write->now[i] = hami_internal_store_text_ref(value ? value->value : NULL);
+        write->texts[i].now = hami_internal_store_text_ref(value ? value->value : NULL);
     }
     write->version_now = node ? node->version : 0;
     return 0;
@@ -164,9 +205,9 @@ static void complete(hami_call *call, const struct write *write, int code)
     result.code = code;
     if (code == 0) {
         for (size_t i = 0; i < write->count; i++) {
-            values[i] = write->now[i] ? write->now[i]->text : NULL;
+            values[i] = write->texts[i].now ? write->texts[i].now->text : NULL;
         }
-        (void)snprintf(version, sizeof(version), "%" PRIu64, write->version_now);
+        hami_internal_store_version(version, write->version_now);
         result.values = values;
         result.value_count = write->count;
         result.version = version;
@@ -174,27 +215,40 @@ static void complete(hami_call *call, const struct write *write, int code)
     hami_call_done(call, &result);
 }
 
+static int carry_out(hami_memory *memory, struct write *write, bool is_write)
+{
+    int code = prepare(memory, write, is_write);
+
+    while (code == 0) {
+        (void)pthread_mutex_lock(&memory->mutex);
+        code = apply(memory, write, is_write);
+        (void)pthread_mutex_unlock(&memory->mutex);
+        if (code != NODE_GONE) {
+            return code;
+        }
+        code = make_node(write);
+    }
+    return code;
+}
+
 static int submit(struct hami_transport *transport, hami_call *call)
 {
     hami_memory *memory = (hami_memory *)transport;
     char node[HAMI_NODELOCK_NODE_MAX + 1];
-    struct write write = {.version = hami_call_version(call)};
+    struct write write;
+    size_t count;
+    const struct hami_transport_edit *edits = hami_call_edits(call, &count);
+    const hami_nodelock *writer = call->lock;
 
-    write.edits = hami_call_edits(call, &write.count);
-    if (write.count > EDITS_MAX) {
+    if (count > EDITS_MAX) {
         return HAMI_E_TRANSPORT;
     }
-    (void)snprintf(node, sizeof(node), "%s", hami_call_node(call));
-    int code = prepare(&write, node);
-    if (code == 0) {
-        (void)pthread_mutex_lock(&memory->mutex);
-        code = apply(memory, &write, hami_call_is_write(call));
-        (void)pthread_mutex_unlock(&memory->mutex);
-    }
-    bool changed = write.changed;
+    pen_copy(node, sizeof(node), hami_call_node(call)); /* it outlives the call */
+    start(&write, node, edits, count, hami_call_version(call));
+    int code = carry_out(memory, &write, hami_call_is_write(call));
     complete(call, &write, code);
-    if (changed) {
-        hami_internal_store_tell_node(memory, node);
+    if (write.changed) {
+        hami_internal_store_tell_node(memory, node, writer);
     }
     finish(&write);
     return 0;
@@ -204,21 +258,14 @@ int hami_internal_memory_transport_put(hami_memory *memory, const char *node,
                                        const char *key, const char *value)
 {
     struct hami_transport_edit edit = {HAMI_EDIT_PUT, key, NULL, value};
-    struct write write = {.edits = &edit, .count = 1};
-    int code = prepare(&write, node);
+    struct write write;
 
-    if (code == 0) {
-        (void)pthread_mutex_lock(&memory->mutex);
-        /* Without looking: whatever stands there is what is expected. */
-        struct hami_internal_store_value *stands =
-            hami_internal_store_value(hami_internal_store_node(memory, node), key);
-        edit.expect = stands ? stands->value->text : NULL;
-        code = apply(memory, &write, true);
-        (void)pthread_mutex_unlock(&memory->mutex);
-    }
+    start(&write, node, &edit, 1, NULL);
+    write.is_blind = true;
+    int code = carry_out(memory, &write, true);
     finish(&write);
     if (code == 0) {
-        hami_internal_store_tell_node(memory, node);
+        hami_internal_store_tell_node(memory, node, NULL);
     }
     return code;
 }
@@ -303,6 +350,8 @@ static int watch(struct hami_transport *transport, hami_nodelock *lock)
     for (size_t i = 0; i < STORE_WATCHERS_MAX && code < 0; i++) {
         if (!memory->watchers[i]) {
             memory->watchers[i] = lock;
+            memory->watchers_end =
+                i < memory->watchers_end ? memory->watchers_end : i + 1;
             code = 0;
         }
     }

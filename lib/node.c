@@ -266,32 +266,30 @@ static bool is_same_grant(const struct hami_lock_record *a,
 
 /* A new pair: what was known of the old one's owner is void. */
 static void pair_changed(struct hami_internal_node *node, struct hami_internal_slot *slot,
+                         const struct hami_lock_record *record,
                          struct hami_internal_after *after)
 {
-    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
     uint64_t now = hami_internal_now(node->lock);
-
-    (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
-    bool passed = !is_same_grant(&slot->record, &record);
+    bool passed = !is_same_grant(&slot->record, record);
     bool was_held = passed && slot->record.kind != HAMI_LOCK_FREE;
     if (passed) {
         remember_hold(node, slot, now);
     }
     slot->first_seen_ns = now;
     slot->sight++;
-    slot->record = record;
+    slot->record = *record;
     hami_internal_owners_remove(node, &slot->owner_link);
-    if (record.kind == HAMI_LOCK_OWNED) {
+    if (record->kind == HAMI_LOCK_OWNED) {
         hami_internal_owners_add(
             node, &slot->owner_link,
-            hami_internal_owners_hash(record.namespace_name, record.name), NULL);
+            hami_internal_owners_hash(record->namespace_name, record->name), NULL);
     }
-    if (passed && record.kind != HAMI_LOCK_FREE &&
-        strcmp(record.holder, node->lock->holder) != 0) {
+    if (passed && record->kind != HAMI_LOCK_FREE &&
+        strcmp(record->holder, node->lock->holder) != 0) {
         hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
                                           REASON_NONE);
         hami_internal_after_change(after, slot, HAMI_HAND_OVER_FOREIGN, REASON_NONE);
-    } else if (was_held && record.kind == HAMI_LOCK_FREE) {
+    } else if (was_held && record->kind == HAMI_LOCK_FREE) {
         hami_internal_after_change(after, slot, HAMI_HAND_OVER_NONE, REASON_NONE);
     }
     if (slot->record.last_fence > slot->max_fence) {
@@ -323,13 +321,14 @@ static void put_text(struct hami_internal_text *buffer, const char *text,
 }
 
 void hami_internal_node_set_pair(struct hami_internal_node *node,
-                                 struct hami_internal_slot *slot, const char *lock,
-                                 const char *lease, struct hami_internal_after *after)
+                                 struct hami_internal_slot *slot,
+                                 const struct hami_internal_own_pair *pair,
+                                 struct hami_internal_after *after)
 {
-    put_text(&slot->pair.lock_text, lock, &slot->pair.lock);
-    put_text(&slot->pair.lease_text, lease, &slot->pair.lease);
+    put_text(&slot->pair.lock_text, pair->lock, &slot->pair.lock);
+    put_text(&slot->pair.lease_text, pair->lease, &slot->pair.lease);
     slot->known = true;
-    pair_changed(node, slot, after);
+    pair_changed(node, slot, pair->record, after);
 }
 
 /* Our own writes must always fit: the larger buffer of each text stays with the slot. */
@@ -361,13 +360,15 @@ void hami_internal_node_swap_pair(struct hami_internal_node *node,
 {
     bool changed = !slot->known || !is_same_text(slot->pair.lock, pair->lock) ||
                    !is_same_text(slot->pair.lease, pair->lease);
+    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
 
     slot->known = true;
     if (changed) {
         move_text(&slot->pair.lock_text, &pair->lock_text, pair->lock, &slot->pair.lock);
         move_text(&slot->pair.lease_text, &pair->lease_text, pair->lease,
                   &slot->pair.lease);
-        pair_changed(node, slot, after);
+        (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
+        pair_changed(node, slot, &record, after);
     }
 }
 

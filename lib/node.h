@@ -42,11 +42,18 @@ void hami_internal_node_note_hand_over(struct hami_internal_node *node,
 /* True if nothing and nobody needs the node. */
 bool hami_internal_node_is_idle(const struct hami_internal_node *node);
 
+/* A pair that we have just written, and what it says: it is not read back. */
+struct hami_internal_own_pair {
+    const char *lock, *lease; /* NULL = absent */
+    const struct hami_lock_record *record;
+};
+
 /* Sets the pair of a slot by copying; the texts must fit its buffers (what we write
  * does). */
 void hami_internal_node_set_pair(struct hami_internal_node *node,
-                                 struct hami_internal_slot *slot, const char *lock,
-                                 const char *lease, struct hami_internal_after *after);
+                                 struct hami_internal_slot *slot,
+                                 const struct hami_internal_own_pair *pair,
+                                 struct hami_internal_after *after);
 
 /* Sets the pair of a slot by swapping buffers with `pair`. */
 void hami_internal_node_swap_pair(struct hami_internal_node *node,

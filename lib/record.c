@@ -7,13 +7,12 @@
  */
 #include "record.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "errors.h"
 #include "json.h"
 #include "names.h"
+#include "pen.h"
 
 #define HOLD_MS_MAX 600000
 
@@ -252,50 +251,112 @@ static void civil_from_days(int64_t days, int64_t *year, unsigned *month, unsign
     *year = (int64_t)year_of_era + era * 400 + (*month <= 2 ? 1 : 0);
 }
 
+static void put_two_digits(char *to, unsigned number)
+{
+    to[0] = (char)('0' + number / 10);
+    to[1] = (char)('0' + number % 10);
+}
+
 size_t hami_internal_record_value(char *buffer, int64_t seconds,
                                   const char *namespace_name, const char *name)
 {
     const int64_t first = INT64_C(-62135596800), last = INT64_C(253402300799);
     int64_t year;
     unsigned month, day;
+    char date[] = "yyyy-mm-ddThh:mm:ssZ,";
+    struct hami_internal_pen pen = pen_on(buffer, HAMI_LOCK_VALUE_MAX);
 
     seconds = seconds < first ? first : seconds > last ? last : seconds;
     int64_t days = seconds >= 0 ? seconds / 86400 : -((86399 - seconds) / 86400);
     unsigned of_day = (unsigned)(seconds - days * 86400);
     civil_from_days(days, &year, &month, &day);
-    int length = snprintf(
-        buffer, HAMI_LOCK_VALUE_MAX, "%04d-%02u-%02uT%02u:%02u:%02uZ,%s,%s", (int)year,
-        month, day, of_day / 3600, of_day / 60 % 60, of_day % 60, namespace_name, name);
-    return length < HAMI_LOCK_VALUE_MAX ? (size_t)length : HAMI_LOCK_VALUE_MAX - 1;
+    put_two_digits(date, (unsigned)year / 100);
+    put_two_digits(date + 2, (unsigned)year % 100);
+    put_two_digits(date + 5, month);
+    put_two_digits(date + 8, day);
+    put_two_digits(date + 11, of_day / 3600);
+    put_two_digits(date + 14, of_day / 60 % 60);
+    put_two_digits(date + 17, of_day % 60);
+    pen_text(&pen, date);
+    pen_text(&pen, namespace_name);
+    pen_text(&pen, ",");
+    pen_text(&pen, name);
+    return (size_t)(pen.at - buffer);
 }
 
-#define LEASE_FORMAT                                                                     \
-    "{\"version\":1,\"lock\":\"%s\",\"uid\":\"%s\",\"fence\":\"%" PRIu64                 \
-    "\",\"holder\":\"%s\",\"attempt\":\"%" PRIu64 "\",\"hold_ms\":%" PRIu64              \
-    ",\"free\":\"node\"}"
+static const char *const lease_parts[] = {
+    "{\"version\":1,\"lock\":\"", "\",\"uid\":\"",     "\",\"fence\":\"",
+    "\",\"holder\":\"",           "\",\"attempt\":\"", "\",\"hold_ms\":",
+    ",\"free\":\"node\"}"};
 
 size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder)
 {
-    return sizeof(LEASE_FORMAT) + 3 * 20 + value + uid + holder;
+    size_t parts = 0;
+
+    for (size_t i = 0; i < sizeof(lease_parts) / sizeof(lease_parts[0]); i++) {
+        parts += strlen(lease_parts[i]);
+    }
+    return parts + 3 * 20 + 1 + value + uid + holder;
 }
 
 void hami_internal_record_lease(char *buffer, size_t size,
                                 const struct hami_internal_lease_text *lease)
 {
-    (void)snprintf(buffer, size, LEASE_FORMAT, lease->value, lease->uid, lease->fence,
-                   lease->holder, lease->attempt, lease->hold_ms);
+    struct hami_internal_pen pen = pen_on(buffer, size);
+
+    pen_text(&pen, lease_parts[0]);
+    pen_text(&pen, lease->value);
+    pen_text(&pen, lease_parts[1]);
+    pen_text(&pen, lease->uid);
+    pen_text(&pen, lease_parts[2]);
+    pen_number(&pen, lease->fence);
+    pen_text(&pen, lease_parts[3]);
+    pen_text(&pen, lease->holder);
+    pen_text(&pen, lease_parts[4]);
+    pen_number(&pen, lease->attempt);
+    pen_text(&pen, lease_parts[5]);
+    pen_number(&pen, lease->hold_ms);
+    pen_text(&pen, lease_parts[6]);
+}
+
+void hami_internal_record_freed(uint64_t fence, struct hami_lock_record *ret)
+{
+    *ret = (struct hami_lock_record)HAMI_LOCK_RECORD_INIT;
+    ret->last_fence = fence;
+}
+
+void hami_internal_record_taken(const struct hami_owner *owner,
+                                const struct hami_internal_lease_text *lease,
+                                struct hami_lock_record *ret)
+{
+    hami_internal_record_freed(lease->fence, ret);
+    ret->kind = HAMI_LOCK_OWNED;
+    pen_copy(ret->namespace_name, sizeof(ret->namespace_name), owner->namespace_name);
+    pen_copy(ret->name, sizeof(ret->name), owner->name);
+    ret->has_lease = true;
+    pen_copy(ret->uid, sizeof(ret->uid), lease->uid);
+    pen_copy(ret->holder, sizeof(ret->holder), lease->holder);
+    ret->attempt = lease->attempt;
+    ret->hold_ms = lease->hold_ms < HOLD_MS_MAX ? lease->hold_ms : HOLD_MS_MAX;
+    ret->fence = lease->fence;
 }
 
 int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size)
 {
+    char text[64];
+    struct hami_internal_pen pen = pen_on(text, sizeof(text));
+
     if (!buffer) {
         return HAMI_E_INVAL;
     }
-    int length = snprintf(NULL, 0, "{\"version\":1,\"fence\":\"%" PRIu64 "\"}", fence);
-    if ((size_t)length >= size) {
+    pen_text(&pen, "{\"version\":1,\"fence\":\"");
+    pen_number(&pen, fence);
+    pen_text(&pen, "\"}");
+    size_t bytes = (size_t)(pen.at - text) + 1;
+    if (bytes > size) {
         return HAMI_E_LIMIT;
     }
-    (void)snprintf(buffer, size, "{\"version\":1,\"fence\":\"%" PRIu64 "\"}", fence);
+    memcpy(buffer, text, bytes);
     return 0;
 }
 

@@ -27,4 +27,11 @@ size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder);
 void hami_internal_record_lease(char *buffer, size_t size,
                                 const struct hami_internal_lease_text *lease);
 
+/* What reading back our own take, or our own release with `lock` gone, would tell: the
+ * same as hami_lock_record_parse() of what was written. @ret  is overwritten whole */
+void hami_internal_record_taken(const struct hami_owner *owner,
+                                const struct hami_internal_lease_text *lease,
+                                struct hami_lock_record *ret);
+void hami_internal_record_freed(uint64_t fence, struct hami_lock_record *ret);
+
 #endif

@@ -179,7 +179,7 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
     after->need_call = after->need_grant = false;
     (void)pthread_mutex_unlock(&node->mutex);
     if (need_call) {
-        call = hami_internal_call_new(hami_internal_allocator(lock));
+        call = hami_internal_call_get(lock);
     }
     if (need_grant) {
         grant = hami_internal_grant_new_spare(lock);

@@ -13,6 +13,7 @@
 
 #include "after.h"
 #include "call.h"
+#include "grant.h"
 #include "look.h"
 #include "machine.h"
 #include "node.h"
@@ -259,12 +260,7 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
     (void)hami_internal_record_value(
         grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
         grant->owner.namespace_name, grant->owner.name);
-    struct hami_internal_lease_text text = {.value = grant->value,
-                                            .uid = grant->owner.uid,
-                                            .holder = lock->holder,
-                                            .fence = grant->fence,
-                                            .attempt = grant->attempt,
-                                            .hold_ms = lock->config.hold_limit_ms};
+    struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
     hami_internal_record_lease(grant->lease, grant->lease_size, &text);
     grant->takes_from = REASON_NONE;
     grant->takes_own = false;
