@@ -54,8 +54,12 @@ void hami_internal_owners_add(struct hami_internal_node *node,
 
     (void)pthread_mutex_lock(&owners->mutex);
     struct hami_internal_owner_link **from = bucket(owners, hash);
-    *link = (struct hami_internal_owner_link){
-        .next = *from, .from = from, .hash = hash, .node = node, .wait = wait};
+    *link = (struct hami_internal_owner_link){.next = *from,
+                                              .from = from,
+                                              .listed = true,
+                                              .hash = hash,
+                                              .node = node,
+                                              .wait = wait};
     if (link->next) {
         link->next->from = &link->next;
     }
@@ -68,15 +72,15 @@ void hami_internal_owners_remove(struct hami_internal_node *node,
 {
     struct hami_internal_owners *owners = &node->lock->owners;
 
-    if (!link->from) {
-        return; /* only changed with the node's mutex held */
+    if (!link->listed) {
+        return;
     }
+    link->listed = false;
     (void)pthread_mutex_lock(&owners->mutex);
     *link->from = link->next;
     if (link->next) {
         link->next->from = link->from;
     }
-    link->from = NULL;
     (void)pthread_mutex_unlock(&owners->mutex);
 }
 

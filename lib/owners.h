@@ -23,7 +23,8 @@
 struct hami_internal_node;
 
 struct hami_internal_owner_link {
-    struct hami_internal_owner_link *next, **from; /* from NULL = not in the index */
+    struct hami_internal_owner_link *next, **from; /* the index's mutex */
+    bool listed;                                   /* the node's mutex, as what follows */
     uint64_t hash;
     struct hami_internal_node *node;
     struct hami_wait *wait; /* NULL = a slot's */
