@@ -64,7 +64,7 @@ static void put_json_head(struct line *line, enum hamid_log_severity severity,
 {
     static const char *const names[] = {"info", "warning", "error"};
     struct timeval now;
-    char head[192];
+    char head[256];
     (void)gettimeofday(&now, NULL);
     (void)snprintf(
         head, sizeof(head),
@@ -82,7 +82,7 @@ static void put_text_head(struct line *line, enum hamid_log_severity severity,
 {
     struct timeval now;
     struct tm parts;
-    char head[192];
+    char head[256];
     (void)gettimeofday(&now, NULL);
     (void)gmtime_r(&now.tv_sec, &parts);
     (void)snprintf(head, sizeof(head), "%c%02d%02d %02d:%02d:%02d.%06ld %7ld %.80s] ",

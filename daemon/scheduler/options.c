@@ -212,7 +212,7 @@ static void add_rest(struct hamid_config *table, struct scheduler_options *o)
          " for those that lock, " HAMI_NODELOCK_CAMBRICON_KEY " for Cambricon.",
          0, 0, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"v", NULL, HAMID_FLAG_NUMBER, &o->verbosity, "N",
-         "How much is logged: 0 little, 2 each bind (default), 4 debug, 5 trace.", 0, 10,
+         "How much is logged: 0 little, 2 each bind (default), 3 its steps, 4 debug, 5 trace.", 0, 10,
          NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"logging-format", NULL, HAMID_FLAG_TEXT, &o->log_format, "text|json",
          "How log lines look. Default text.", 0, 0, NULL, "text|json"},
