@@ -75,7 +75,7 @@ for (const name of ["aria-labelledby", "aria-describedby", "aria-activedescendan
         }
     }
 }
-for (const element of document.querySelectorAll("img, svg")) {
+for (const element of document.querySelectorAll("img, svg:not(svg svg)")) {
     if (!element.closest("[aria-hidden=true]") && element.getAttribute("role") !== "img") {
         faults.push("a picture without a role");
     }

@@ -5,10 +5,12 @@
 import concurrent.futures
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
+from cluster import certificates  # noqa: E402
 from page import browser, looks, world  # noqa: E402
 from tests import peers  # noqa: E402
 
@@ -121,6 +123,9 @@ class Live(Case):
         self.wait_for_text("#alarms", "gpu-2: default/a-gpu-2")
         self.wait_for_text("#alarm-count", "1")
         self.wait_for_text("#rows .line .chip", "Alarm")
+        self.browser.run("document.querySelector('#alarms button').focus()")
+        self.browser.press("Enter")
+        self.wait_for_text("#detail-title", "gpu-2")
         for scheme in ("light", "dark"):
             self.browser.prefer(color_scheme=scheme)
             self.assertEqual(self.browser.run(looks.FAINT_TEXTS)["faint"], [], scheme)
@@ -332,6 +337,28 @@ class Names(Case):
 
     def is_expected(self, message):
         return "This document requires 'Trusted" in message or "Content Security Policy" in message
+
+
+class Encrypted(Case):
+    """Beyond the loopback the page comes by HTTPS."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        made = certificates.make(folder)
+        cls.flags = (f"--tls-cert-file={made / 'server.crt'}", f"--tls-key-file={made / 'server.key'}")
+        cls.browser.command("Security.setIgnoreCertificateErrors", ignore=True)
+
+    def open(self):
+        self.browser.open(self.world.url.replace("http:", "https:"))
+        self.browser.wait_for("return document.body.className === 'live'")
+
+    def test_that_the_page_works_by_https(self):
+        self.world.set_lock("2026-01-02T03:04:05Z,default,other", "gpu-7")
+        self.wait_for_text("#rows .line", "default/other")
+        self.browser.run("document.querySelector('#rows .line').click()")
+        self.wait_for_text("#itself", "2026-01-02T03:04:05Z,default,other")
 
 
 class Lost(Case):
