@@ -91,7 +91,7 @@ class Scene:
     def start_agent(self, *flags):
         """hamid node; waits until it is ready."""
         agent = self.group.start("hamid-node", [
-            suites.BUILD / "daemon/hamid", "node", f"--node={kubelet_node.NAME}",
+            *suites.hamid_of_a_node(), "node", f"--node={kubelet_node.NAME}",
             f"--socket={self.agent_socket}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}",
             *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
