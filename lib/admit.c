@@ -15,27 +15,26 @@
 
 /* ---- what to expect ---- */
 
-uint64_t hami_internal_admit_expect(const struct hami_internal_node *node,
-                                    const struct hami_internal_key *key, uint64_t ahead,
-                                    uint64_t now_ns)
+struct hami_internal_standing_key
+hami_internal_admit_look(const struct hami_internal_node *node,
+                         const struct hami_internal_key *key, uint64_t now_ns)
 {
-    const struct hami_internal_slot *first = hami_internal_node_slot(node, key, 0);
-    uint64_t standing = 0, oldest_ns = 0;
+    struct hami_internal_standing_key standing = {0};
 
-    if (!first) {
-        return 0;
-    }
     for (size_t permit = 0; permit < key->permits; permit++) {
         const struct hami_internal_slot *slot =
-            permit == 0 ? first : hami_internal_node_slot(node, key, permit);
+            hami_internal_node_slot(node, key, permit);
+        if (slot && permit == 0) {
+            standing.hold_ns = hami_internal_pace_hold(&slot->pace, now_ns);
+        }
         if (slot && slot->record.kind != HAMI_LOCK_FREE) {
             uint64_t age_ns = now_ns - slot->first_seen_ns;
-            standing++;
-            oldest_ns = age_ns > oldest_ns ? age_ns : oldest_ns;
+            standing.standing++;
+            standing.oldest_ns =
+                age_ns > standing.oldest_ns ? age_ns : standing.oldest_ns;
         }
     }
-    return hami_internal_pace_expect(hami_internal_pace_hold(&first->pace, now_ns), ahead,
-                                     key->permits, standing, oldest_ns);
+    return standing;
 }
 
 static bool asks_for(const struct hami_wait *wait, const struct hami_internal_key *key)
@@ -78,15 +77,15 @@ static struct outlook look_ahead(const struct hami_wait *wait,
     struct outlook outlook = {0};
 
     for (size_t i = 0; i < wait->key_count; i++) {
-        const struct hami_internal_slot *first =
-            hami_internal_node_slot(node, wait->keys[i], 0);
+        struct hami_internal_standing_key key =
+            hami_internal_admit_look(node, wait->keys[i], now_ns);
         uint32_t ahead = ahead_for(node, wait->keys[i], until, position);
-        uint64_t expected_ns =
-            hami_internal_admit_expect(node, wait->keys[i], ahead, now_ns);
+        uint64_t expected_ns = hami_internal_pace_expect(
+            key.hold_ns, ahead, wait->keys[i]->permits, key.standing, key.oldest_ns);
         outlook.position = ahead > outlook.position ? ahead : outlook.position;
         if (expected_ns > outlook.expected_ns) {
             outlook.expected_ns = expected_ns;
-            outlook.hold_ns = hami_internal_pace_hold(&first->pace, now_ns);
+            outlook.hold_ns = key.hold_ns;
         }
     }
     return outlook;

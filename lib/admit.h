@@ -14,11 +14,14 @@
 
 #include "internal.h"
 
-/* How long it takes until somebody gets a permit of the key for whom `ahead` others are
- * served before; 0 = at once, or no pace is measured. */
-uint64_t hami_internal_admit_expect(const struct hami_internal_node *node,
-                                    const struct hami_internal_key *key, uint64_t ahead,
-                                    uint64_t now_ns);
+/* How a key stands on a node: what pace.h needs to say when somebody's turn comes. */
+struct hami_internal_standing_key {
+    uint64_t hold_ns; /* 0 = no pace is measured */
+    uint64_t standing, oldest_ns;
+};
+struct hami_internal_standing_key
+hami_internal_admit_look(const struct hami_internal_node *node,
+                         const struct hami_internal_key *key, uint64_t now_ns);
 
 /* Says in an error where a wait of the queue stands, and when its turn would come. */
 void hami_internal_admit_foresee(const struct hami_wait *wait, uint64_t now_ns,

@@ -212,15 +212,15 @@ static void end_stalled(struct hami_internal_round *round, struct hami_wait *wai
                         const struct hami_internal_slot *slot)
 {
     uint64_t age = (round->now_ns - slot->first_seen_ns) / NS_PER_S;
+    bool waits = slot->reason == REASON_ALLOCATING || slot->reason == REASON_OVERDUE;
 
     hami_internal_count(&round->node->lock->counters.refused_stalled);
-
     hami_internal_node_end_wait(
         wait, HAMI_E_LIMIT, NULL, round->after,
-        "node %s: the lock \"%.200s\" stands for %llu s without progress: "
-        "%s",
+        "node %s: the lock \"%.200s\" stands for %llu s without progress: %s%s",
         round->node->name, slot->pair.lock, (unsigned long long)age,
-        hami_internal_protocol_reason_text(slot->reason));
+        hami_internal_protocol_reason_text(slot->reason),
+        waits ? "; is that node ready, and does its device plugin run?" : "");
 }
 
 /* The lock that stands there is another owner's, and not being released by us. */

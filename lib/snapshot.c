@@ -18,6 +18,8 @@
 #include "nodes.h"
 #include "pace.h"
 
+#define TEXTS_OF_ONE 128 /* a guess that spares most queues a second copy */
+
 struct picture {
     struct hami_node_view view;
     struct hami_slot_view *slots;
@@ -131,10 +133,15 @@ static void copy_slot(struct picture *picture, const struct hami_internal_node *
     }
 }
 
+/* The keys of a node: each at the index of its first slot. */
+struct keys {
+    uint64_t ahead[HAMI_INTERNAL_KEYS_MAX];
+    struct hami_internal_standing_key standing[HAMI_INTERNAL_KEYS_MAX];
+};
+
 /* Counts the waiter among those who ask for its keys, and says when its turn comes. */
-static uint64_t expect(const struct picture *picture,
-                       const struct hami_internal_node *node,
-                       const struct hami_wait *wait, uint64_t *ahead)
+static uint64_t expect(const struct hami_internal_node *node,
+                       const struct hami_wait *wait, struct keys *keys)
 {
     uint64_t latest = 0;
 
@@ -143,8 +150,10 @@ static uint64_t expect(const struct picture *picture,
         while (node->slots[index]->key != wait->keys[i]) {
             index++;
         }
-        uint64_t one = hami_internal_admit_expect(node, wait->keys[i], ahead[index]++,
-                                                  picture->now_ns);
+        const struct hami_internal_standing_key *key = &keys->standing[index];
+        uint64_t one = hami_internal_pace_expect(key->hold_ns, keys->ahead[index]++,
+                                                 wait->keys[i]->permits, key->standing,
+                                                 key->oldest_ns);
         latest = one > latest ? one : latest;
     }
     return latest;
@@ -152,8 +161,13 @@ static uint64_t expect(const struct picture *picture,
 
 static void copy_waiters(struct picture *picture, const struct hami_internal_node *node)
 {
-    uint64_t ahead[HAMI_INTERNAL_KEYS_MAX] = {0};
+    struct keys keys = {{0}, {{0}}};
     uint32_t position = 0;
+
+    for (size_t i = 0; i < node->slot_count; i++) {
+        keys.standing[i] =
+            hami_internal_admit_look(node, node->slots[i]->key, picture->now_ns);
+    }
 
     LIST_EACH(link, &node->queue.waiters)
     {
@@ -170,7 +184,7 @@ static void copy_waiters(struct picture *picture, const struct hami_internal_nod
         view->group = keep(picture, wait->group);
         view->overtaken = hami_internal_queue_overtaken(&wait->queued);
         view->returned = wait->queued.returned;
-        view->expected_ns = expect(picture, node, wait, ahead);
+        view->expected_ns = expect(node, wait, &keys);
     }
 }
 
@@ -225,6 +239,8 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
         node->waiter_count > picture->waiter_room) {
         picture->slot_room = node->slot_count;
         picture->waiter_room = node->waiter_count + node->waiter_count / 4;
+        size_t texts = picture->waiter_room * TEXTS_OF_ONE;
+        picture->text_room = texts > picture->text_room ? texts : picture->text_room;
         return false;
     }
     picture->text_used = 0;
@@ -232,7 +248,9 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
     for (size_t i = 0; i < node->slot_count; i++) {
         copy_slot(picture, node, node->slots[i], &picture->slots[i]);
     }
-    copy_waiters(picture, node);
+    if (node->waiter_count > 0) {
+        copy_waiters(picture, node);
+    }
     size_t hand_overs = copy_hand_overs(picture, node);
     if (picture->text_used > picture->text_room) {
         picture->text_room = picture->text_used + picture->text_used / 4;
