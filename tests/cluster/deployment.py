@@ -17,6 +17,7 @@ FOLDER = ROOT / "deploy"
 NAMESPACE = "hami-system"
 ROLES = ("rbac/scheduler.yaml", "rbac/scheduler-leases.yaml", "rbac/node.yaml")
 _SPLIT = re.compile(r"^---\s*$", re.MULTILINE)
+_OBJECT = re.compile(r"^apiVersion: (?!kubescheduler[.]config)", re.MULTILINE)
 _NAMES = {"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Service": "services",
           "ConfigMap": "configmaps", "DaemonSet": "daemonsets", "Deployment": "deployments",
           "PodDisruptionBudget": "poddisruptionbudgets",
@@ -64,9 +65,9 @@ def documents(name):
 
 
 def manifests():
-    """Each manifest for an API server below deploy/: those that name a kind of its own."""
+    """Each manifest for an API server below deploy/; other programs' files have no kind of its own."""
     return sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.yaml")
-                  if "kubescheduler.config.k8s.io" not in path.read_text(encoding="utf-8"))
+                  if _OBJECT.search(path.read_text(encoding="utf-8")))
 
 
 def apply(client, *names):

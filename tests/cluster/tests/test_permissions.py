@@ -75,5 +75,6 @@ class Manifests(unittest.TestCase):
     def test_every_manifest_can_be_read(self):
         names = deployment.manifests()
         self.assertIn("admission/pods.yaml", names)
+        self.assertEqual([name for name in names if name.startswith("kube-scheduler/")], [])
         for name in names:
             self.assertTrue(deployment.documents(name), name)
