@@ -249,8 +249,9 @@ class Looks(Case):
 
     def test_that_little_moves_for_those_who_ask_for_it(self):
         self.hold()
-        self.browser.wait_for("return document.querySelector('#lanes .hold')")
-        self.browser.prefer(prefers_motion="")
+        peers.wait_for(lambda: "a-gpu-3" in self.world.answers)
+        self.wait_for_text("#happened li", "a-gpu-3")
+        self.browser.prefer(reduced_motion="no-preference")
         moving = self.browser.run_later(looks.REDRAWN)
         self.browser.prefer(reduced_motion="reduce")
         still = self.browser.run_later(looks.REDRAWN)
