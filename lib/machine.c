@@ -15,6 +15,7 @@
 #include "call.h"
 #include "grant.h"
 #include "node.h"
+#include "protocol.h"
 #include "record.h"
 #include "serve.h"
 
@@ -168,6 +169,22 @@ static bool plan_removals(struct hami_internal_node *node, uint64_t now,
     return false;
 }
 
+/* A grant is made for a record that has none, to be given back at once. False without the
+ * memory for it, which is then asked for. */
+static bool adopt(struct hami_internal_node *node, struct hami_internal_slot *slot,
+                  bool no_binding, struct hami_internal_after *after)
+{
+    if (!node->spare_grant) {
+        after->need_grant = true;
+        return false;
+    }
+    hami_internal_grant_adopt(node->spare_grant, slot);
+    node->spare_grant->no_binding = no_binding;
+    list_insert(&node->grants, &node->spare_grant->link);
+    node->spare_grant = NULL;
+    return true;
+}
+
 /*
  * A record that this very manager wrote and that no grant stands for: a take whose answer
  * was lost and that landed after nobody wanted it any more. It is undone.
@@ -181,16 +198,52 @@ static bool adopt_strays(struct hami_internal_node *node,
             strcmp(slot->record.holder, node->lock->holder) != 0) {
             continue;
         }
-        if (!node->spare_grant) {
-            after->need_grant = true;
+        if (!adopt(node, slot, false, after)) {
             return true;
         }
-        hami_internal_grant_adopt(node->spare_grant, slot);
-        list_insert(&node->grants, &node->spare_grant->link);
-        node->spare_grant = NULL;
         hami_internal_count(&node->lock->counters.undone);
         hami_internal_after_log(
             after, HAMI_LOG_WARNING, "Late take of pod %s/%s on node %s is being undone",
+            slot->record.namespace_name, slot->record.name, node->name);
+    }
+    return false;
+}
+
+static bool is_left_behind(const struct hami_internal_node *node,
+                           const struct hami_internal_slot *slot)
+{
+    return slot->known && !slot->grant && slot->record.kind == HAMI_LOCK_OWNED &&
+           slot->record.has_lease && slot->facts &&
+           hami_internal_protocol_is_final(&slot->facts->facts, slot->record.uid,
+                                           node->name, slot->record.fence);
+}
+
+/*
+ * A record of another manager whose owner was told to be past its Allocate, while nobody
+ * waits who would take it over. Its writer died between the take and the Binding, and the
+ * pod was bound elsewhere. Longer than an owner may stay unbound, whoever serves that pod
+ * is left the time to do it; then it is removed, so that no lock stays for nobody.
+ */
+static bool adopt_left_behind(struct hami_internal_node *node, uint64_t now,
+                              struct hami_internal_after *after)
+{
+    uint64_t limit_ns = node->lock->config.hold_limit_ms * NS_PER_MS;
+
+    for (size_t i = 0; i < node->slot_count && list_is_empty(&node->queue.waiters); i++) {
+        struct hami_internal_slot *slot = node->slots[i];
+        if (!is_left_behind(node, slot)) {
+            continue;
+        }
+        if (now < slot->first_seen_ns + limit_ns) {
+            hami_internal_serve_consider(node, slot->first_seen_ns + limit_ns);
+            continue;
+        }
+        if (!adopt(node, slot, true, after)) {
+            return true;
+        }
+        hami_internal_after_log(
+            after, HAMI_LOG_WARNING,
+            "Lock of pod %s/%s on node %s was left behind and is being removed",
             slot->record.namespace_name, slot->record.name, node->name);
     }
     return false;
@@ -215,7 +268,8 @@ void hami_internal_machine_plan(struct hami_internal_node *node,
         return;
     }
     if (atomic_load(&node->lock->freed) || plan_read(node, now, after) || node->doubt ||
-        adopt_strays(node, after) || plan_revocations(node, now, after) ||
+        adopt_strays(node, after) || adopt_left_behind(node, now, after) ||
+        plan_revocations(node, now, after) ||
         hami_internal_serve_waiters(node, now, after)) {
         return;
     }

@@ -19,7 +19,7 @@ import threading
 import time
 
 from checker import events, figures
-from cluster import burst, manifests, processes, suites
+from cluster import api, burst, manifests, processes, suites
 
 START_SECONDS = 30
 SAY_SECONDS = 3
@@ -101,6 +101,16 @@ class World:
         self.addresses[name] = file.read_text(encoding="ascii").split()[0]
         return child
 
+    def start_broken_binder(self, fault):
+        """The stand-in with that fault, in hamid's place and under its name."""
+        file = self.plane.folder / f"{fault}.address"
+        child = self.group.start(fault, [
+            suites.BUILD / "tests/standins/standin-broken-binder", f"--fault={fault}",
+            f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
+            f"--address-file={file}"])
+        self.group.wait_until(fault, child, lambda: file.exists() and file.read_text(), 30)
+        self.addresses[fault] = file.read_text(encoding="ascii").split()[0]
+
     def wait_for_binder(self, name):
         self.group.wait_until(name, self.group.find(name),
                               lambda: burst.binder_is_ready(self.addresses[name]),
@@ -152,6 +162,12 @@ class World:
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(create_one, range(first, first + count)))
+
+    def use_one_node(self):
+        """No pod is sent to another than the first node from here on."""
+        for node in self.nodes[1:]:
+            self.admin.need("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}},
+                            api.MERGE_PATCH)
 
     def delete(self, pod, seconds=None):
         body = {"apiVersion": "v1", "kind": "DeleteOptions"}

@@ -6,7 +6,7 @@ A replica is what one pod of a control plane has: a kube-scheduler and a hamid b
 kube-schedulers elect a leader. First both processes of the leading replica are killed and stay
 dead, then the leader's hamid alone, which is started again at its address, as a kubelet would.
 The first leader has one entry of extenders, hamid's, which passes filter on; the second one has
-two, the filter's and hamid's.
+two, the filter's and hamid's. Last comes a binder with a known fault: the judge is judged as well.
 No process is asked how it went: what the API server wrote down decides.
 """
 
@@ -21,6 +21,7 @@ NODES = 8
 ALLOCATE_MS = 60
 WITHIN = 180.0
 BEGIN_SECONDS = 60
+BROKEN_PODS = 40
 
 
 def run(results, plane, seed=1):
@@ -38,6 +39,8 @@ def run(results, plane, seed=1):
     world.next_chapter()
     world.start_pair("a", elects=True)
     found.append(_binder_killed(results, world, source))
+    world.next_chapter()
+    _broken(results, world)
     return {"pods": PODS, "bound": min(one["bound"] for one in found),
             "bound_twice": sum(one["bound_twice"] for one in found),
             "lost": sum(one["lost"] for one in found), "seed": seed, "kills": found}
@@ -66,6 +69,21 @@ def _binder_killed(results, world, source):
     values = _end(results, world, name, begun)
     results.check(world.leader() == leader, f"replicas: {name}: the leader still leads")
     return values
+
+
+def _broken(results, world):
+    """A binder that unlocks when it binds: the judge of the scenes above has to see that."""
+    name = "unlock-at-bind"
+    for process in ("kube-scheduler-a", "kube-scheduler-b", "hamid-a", "hamid-b"):
+        world.group.stop(world.group.find(process))
+    world.use_one_node()
+    world.start_broken_binder(name)
+    world.start_scheduler("kube-scheduler-broken", name, entries=2)
+    world.create(name, BROKEN_PODS)
+    world.until("all are bound", lambda: (world.counts(name) or (0,))[0] == BROKEN_PODS, 60)
+    values = figures.figures(world.report(name))
+    results.check(values["double_holds"] > 0, "replicas: two owners at once are seen, where a "
+                  "broken binder lets them in", values)
 
 
 def _begin(world, name, source):

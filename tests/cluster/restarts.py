@@ -10,7 +10,7 @@ import json
 import time
 
 from checker import figures
-from cluster import api, interplay_world
+from cluster import interplay_world
 
 NODES = 4
 PODS = 64
@@ -144,9 +144,7 @@ class Scenes:
         """Two hamids serve the same node for a kube-scheduler each; neither starves."""
         self.name = "two-at-once"
         world = self.world
-        for node in world.nodes[1:]:
-            world.admin.need("PATCH", f"/api/v1/nodes/{node}",
-                             {"spec": {"unschedulable": True}}, api.MERGE_PATCH)
+        world.use_one_node()
         world.start_pair("second", scheduler=SECOND)
         world.create(self.name, PODS, (interplay_world.DEFAULT, SECOND))
         values, report = self.end()

@@ -234,6 +234,37 @@ START_TEST(a_final_fact_from_a_watch_frees_the_waiter_at_once)
 }
 END_TEST
 
+START_TEST(a_lock_that_a_dead_manager_left_is_removed_though_nobody_waits)
+{
+    put_foreign("uid-dead", "7");
+    scripted_advance(60000);
+    ck_assert_str_eq(scripted_lock_value("n1"), FOREIGN);
+    put_foreign("uid-dead", "8");
+    pod((struct hami_owner_facts){.node = "n2"});
+    scripted_advance(14000);
+    ck_assert_str_eq(scripted_lock_value("n1"), FOREIGN);
+    scripted_advance(2000);
+    ck_assert_str_eq(scripted_lock_value("n1"), "");
+    ck_assert_uint_eq(scripted_count(SCRIPTED_REVOKE), 0);
+    ck_assert_ptr_nonnull(strstr(scripted_last_log, "default/dead"));
+    static struct scripted_wait b;
+    scripted_acquire(&b, "n1", "b", 60000);
+    ck_assert_int_eq(b.code, 0);
+    ck_assert_uint_gt(hami_lease_fence(b.lease), 8);
+    ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
+}
+END_TEST
+
+START_TEST(a_lock_that_nobody_waits_for_stays_where_its_owner_may_need_it)
+{
+    put_foreign("uid-dead", "7");
+    pod(waits[_i].facts);
+    scripted_advance(900000);
+    ck_assert_str_eq(scripted_lock_value("n1"), FOREIGN);
+    ck_assert_uint_eq(scripted_stats().releases, 0);
+}
+END_TEST
+
 START_TEST(a_handed_off_lock_whose_pod_vanishes_is_taken_over)
 {
     static struct scripted_wait a, b;
@@ -433,6 +464,11 @@ int main(void)
                    an_owner_that_can_not_be_read_is_waited_for_not_guessed_case_1_08);
     tcase_add_test(judged, owners_are_asked_about_at_most_once_a_second);
     tcase_add_test(judged, a_final_fact_from_a_watch_frees_the_waiter_at_once);
+    tcase_add_test(judged,
+                   a_lock_that_a_dead_manager_left_is_removed_though_nobody_waits);
+    tcase_add_loop_test(judged,
+                        a_lock_that_nobody_waits_for_stays_where_its_owner_may_need_it, 0,
+                        (int)(sizeof(waits) / sizeof(waits[0])));
     tcase_add_test(judged, a_handed_off_lock_whose_pod_vanishes_is_taken_over);
     tcase_add_test(judged,
                    a_try_takes_over_what_is_proven_dead_and_names_who_holds_otherwise);
