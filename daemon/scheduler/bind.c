@@ -28,9 +28,13 @@ static void abandon(struct bind *bind)
 static struct bind *new_bind(struct binder *binder, const struct bind_request *request)
 {
     struct bind *bind = calloc(1, sizeof(*bind));
-    if (bind == NULL) {
+    struct bind_told *told = calloc(1, sizeof(*told));
+    if (bind == NULL || told == NULL) {
+        free(bind);
+        free(told);
         return NULL;
     }
+    bind->told = told;
     bind->binder = binder;
     bind->request = *request;
     (void)hamid_trace(bind->trace, request->uid, request->node);

@@ -28,25 +28,25 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
 {
     struct bind *bind = data;
     const struct binder_config *config = &bind->binder->config;
-    memset(&bind->pod, 0, sizeof(bind->pod));
-    bind->pod.code = code;
+    memset(&bind->told->pod, 0, sizeof(bind->told->pod));
+    bind->told->pod.code = code;
     if (code != 0) {
-        (void)snprintf(bind->pod.text, sizeof(bind->pod.text), "%s",
+        (void)snprintf(bind->told->pod.text, sizeof(bind->told->pod.text), "%s",
                        text != NULL ? text : "");
     } else {
         const char *uid = pod->facts.uid != NULL ? pod->facts.uid : "";
         const char *node = pod->facts.node != NULL ? pod->facts.node : "";
-        bind->pod.exists = pod->facts.exists;
-        bind->pod.is_ours = pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
+        bind->told->pod.exists = pod->facts.exists;
+        bind->told->pod.is_ours = pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
         lock_table_judge(bind->locks, pod->resources, pod->resource_count,
-                         &bind->pod.needs);
-        bind->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
+                         &bind->told->pod.needs);
+        bind->told->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
                                         config->scheduler_name_count) &&
-                              bind->pod.needs.is_managed;
-        bind->pod.priority = pod->priority;
-        (void)snprintf(bind->pod.group, sizeof(bind->pod.group), "%s",
+                              bind->told->pod.needs.is_managed;
+        bind->told->pod.priority = pod->priority;
+        (void)snprintf(bind->told->pod.group, sizeof(bind->told->pod.group), "%s",
                        pod->group != NULL ? pod->group : "");
-        (void)snprintf(bind->pod.node, sizeof(bind->pod.node), "%s", node);
+        (void)snprintf(bind->told->pod.node, sizeof(bind->told->pod.node), "%s", node);
     }
     hamid_mailbox_post(config->mailbox, &bind->letter);
 }
@@ -55,6 +55,7 @@ int bind_read_pod(struct bind *bind, uint64_t milliseconds,
                   void (*open)(struct hamid_letter *letter))
 {
     bind->letter.open = open;
+    bind->read_ns = hami_kubernetes_now();
     return hami_kubernetes_read_pod_start(
         bind->binder->config.client, bind->request.namespace_name, bind->request.name,
         hami_kubernetes_in_ms(milliseconds), heard_pod, bind);
@@ -81,7 +82,7 @@ static void pass_gate(struct bind_gate *gate)
         TAILQ_REMOVE(gate, first, gate);
         if (first->abandoned) {
             bind_finish(first, BIND_abandoned, "the caller has gone");
-        } else if (first->pod.needs.is_exempt) {
+        } else if (first->told->pod.needs.is_exempt) {
             bind_without_lock(first);
         } else {
             bind_queue(first);
@@ -90,29 +91,29 @@ static void pass_gate(struct bind_gate *gate)
     }
 }
 
-/* Why a bind does not get to the queue, into bind->text. */
+/* Why a bind does not get to the queue, into bind->told->text. */
 static enum bind_outcome describe_refusal(struct bind *bind)
 {
     const struct bind_request *request = &bind->request;
-    const struct bind_pod *pod = &bind->pod;
+    const struct bind_pod *pod = &bind->told->pod;
     char name[320];
     (void)snprintf(name, sizeof(name), "%s/%s", request->namespace_name, request->name);
     if (pod->code != 0) {
-        (void)snprintf(bind->text, sizeof(bind->text), "could not read pod %s: %s%s%s",
+        (void)snprintf(bind->told->text, sizeof(bind->told->text), "could not read pod %s: %s%s%s",
                        name, hami_strerror(pod->code), pod->text[0] != '\0' ? ": " : "",
                        pod->text);
         return BIND_error;
     }
     if (!pod->is_ours) {
-        (void)snprintf(bind->text, sizeof(bind->text), "there is no pod %s with uid %s%s",
+        (void)snprintf(bind->told->text, sizeof(bind->told->text), "there is no pod %s with uid %s%s",
                        name, request->uid,
                        pod->exists ? "; the pod of that name is another one" : "");
     } else if (pod->node[0] != '\0') {
-        (void)snprintf(bind->text, sizeof(bind->text),
+        (void)snprintf(bind->told->text, sizeof(bind->told->text),
                        "pod %s is bound to node %s already", name, pod->node);
     } else {
         (void)snprintf(
-            bind->text, sizeof(bind->text),
+            bind->told->text, sizeof(bind->told->text),
             "pod %s is not served here: its scheduler is not one of --scheduler-name, or "
             "it asks for none of --managed-resource",
             name);
@@ -120,11 +121,28 @@ static enum bind_outcome describe_refusal(struct bind *bind)
     return BIND_refused;
 }
 
+static void opened_check(struct hamid_letter *letter);
+
+/* A read that ran out of its time says nothing about the pod: a thousand others may stand
+ * before it. One that failed sooner does: the API server can't be reached. */
+static bool reads_again(struct bind *bind)
+{
+    uint64_t now = hami_kubernetes_now();
+    bool is_late = bind->told->pod.code == HAMI_E_TRANSPORT &&
+                   now >= bind->read_ns + READ_MS * 1000000ull;
+    bool has_time = now + READ_MS * 1000000ull < bind_answer_deadline(bind, 1);
+    return is_late && has_time && !bind->abandoned && !bind->binder->draining &&
+           bind_read_pod(bind, READ_MS, opened_check) == 0;
+}
+
 static void opened_check(struct hamid_letter *letter)
 {
     struct bind *bind = bind_of_letter(letter);
     struct bind_gate *gate = gate_of(bind);
-    const struct bind_pod *pod = &bind->pod;
+    const struct bind_pod *pod = &bind->told->pod;
+    if (reads_again(bind)) {
+        return;
+    }
     bool is_known = pod->code == 0 && pod->is_ours;
     if (is_known && pod->node[0] == '\0' && pod->is_served) {
         bind->checked = true;
@@ -136,7 +154,7 @@ static void opened_check(struct hamid_letter *letter)
         bind_finish(bind, BIND_bound, "");
     } else {
         enum bind_outcome outcome = describe_refusal(bind);
-        bind_finish(bind, bind->abandoned ? BIND_abandoned : outcome, bind->text);
+        bind_finish(bind, bind->abandoned ? BIND_abandoned : outcome, bind->told->text);
     }
     pass_gate(gate);
 }
@@ -157,7 +175,7 @@ void bind_start(struct bind *bind)
     TAILQ_INSERT_TAIL(gate_of(bind), bind, gate);
     int code = bind_read_pod(bind, READ_MS, opened_check);
     if (code != 0) {
-        bind->pod.code = code;
+        bind->told->pod.code = code;
         opened_check(&bind->letter);
     }
 }

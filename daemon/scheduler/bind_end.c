@@ -70,6 +70,7 @@ static void log_end(const struct bind *bind, enum bind_outcome outcome, const ch
 void bind_free(struct bind *bind)
 {
     (void)lock_table_unref(bind->locks);
+    free(bind->told);
     free(bind);
 }
 

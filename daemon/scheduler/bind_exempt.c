@@ -48,8 +48,8 @@ static void opened_answer(struct hamid_letter *letter)
         bind_finish(bind, BIND_bound, "");
         return;
     }
-    (void)snprintf(text, sizeof(text), "%s", bind->text);
-    bind_text_binding(&bind->request, code, text, bind->text, sizeof(bind->text));
+    (void)snprintf(text, sizeof(text), "%s", bind->told->text);
+    bind_text_binding(&bind->request, code, text, bind->told->text, sizeof(bind->told->text));
     bind_confirm(bind, code);
 }
 
@@ -59,10 +59,10 @@ static void heard_answer(void *data, const struct hami_kubernetes_answer *answer
     struct bind *bind = data;
     bind->code = code_of(answer);
     if (answer->code == 0 && bind->code != 0) {
-        (void)snprintf(bind->text, sizeof(bind->text),
+        (void)snprintf(bind->told->text, sizeof(bind->told->text),
                        "the API server answered the Binding with %d", answer->status);
     } else {
-        (void)snprintf(bind->text, sizeof(bind->text), "%s", answer->text);
+        (void)snprintf(bind->told->text, sizeof(bind->told->text), "%s", answer->text);
     }
     hamid_mailbox_post(bind->binder->config.mailbox, &bind->letter);
 }
@@ -104,7 +104,7 @@ void bind_without_lock(struct bind *bind)
     bind->letter.open = opened_answer;
     int code = start_request(bind);
     if (code != 0) {
-        bind_text_binding(&bind->request, code, "", bind->text, sizeof(bind->text));
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_text_binding(&bind->request, code, "", bind->told->text, sizeof(bind->told->text));
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }

@@ -50,6 +50,13 @@ struct bind_pod {
     char text[256];
 };
 
+/* Written on the client's thread before a letter is posted. Large, and of no use to a bind
+ * that waits for the lock, of which there are thousands. */
+struct bind_told {
+    struct bind_pod pod;
+    char text[BIND_ERROR_MAX]; /* the Binding's, and the reason that a confirmation is for */
+};
+
 struct bind {
     LIST_ENTRY(bind) siblings; /* bucket of the uid */
     TAILQ_ENTRY(bind) gate;    /* CHECKING: arrivals in order, bucket of the node */
@@ -67,11 +74,11 @@ struct bind {
     char trace[HAMID_TRACE_BYTES]; /* in each log line about it */
     uint64_t arrival_ns;
     uint64_t queued_ns;
+    uint64_t read_ns;           /* when its last read of the pod began */
     int confirming_code;        /* CONFIRMING: what made it so */
     struct hamid_letter letter; /* at most one answer is under way to the loop */
-    struct bind_pod pod; /* written on the client's thread before the letter is posted */
-    int code;            /* likewise: the Binding's */
-    char text[BIND_ERROR_MAX]; /* likewise, and the reason that a confirmation is for */
+    int code;                   /* of the Binding; written like what is told */
+    struct bind_told *told;     /* NULL while QUEUED */
 };
 
 LIST_HEAD(bind_bucket, bind);

@@ -16,6 +16,7 @@
 #include "bind_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CONFIRM_MS 1000 /* a read that decides what to say; the margin covers it */
@@ -56,23 +57,23 @@ enum bind_outcome bind_outcome_of(int code)
 static void opened_confirmation(struct hamid_letter *letter)
 {
     struct bind *bind = bind_of_letter(letter);
-    bool is_here = bind->pod.code == 0 && bind->pod.is_ours &&
-                   strcmp(bind->pod.node, bind->request.node) == 0;
+    bool is_here = bind->told->pod.code == 0 && bind->told->pod.is_ours &&
+                   strcmp(bind->told->pod.node, bind->request.node) == 0;
     if (is_here) {
         bind_finish(bind, BIND_bound, "");
     } else {
-        bind_finish(bind, bind_outcome_of(bind->confirming_code), bind->text);
+        bind_finish(bind, bind_outcome_of(bind->confirming_code), bind->told->text);
     }
 }
 
-/* bind->text says what to tell unless the pod turns out to be bound here. */
+/* bind->told->text says what to tell unless the pod turns out to be bound here. */
 void bind_confirm(struct bind *bind, int code)
 {
     bind->state = BIND_STATE_CONFIRMING;
     bind->confirming_code = code;
     if (bind->binder->draining ||
         bind_read_pod(bind, CONFIRM_MS, opened_confirmation) != 0) {
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }
 
@@ -104,12 +105,12 @@ static void opened_binding(struct hamid_letter *letter)
         bind_finish(bind, BIND_bound, "");
         return;
     }
-    (void)snprintf(text, sizeof(text), "%s", bind->text);
-    bind_text_binding(&bind->request, code, text, bind->text, sizeof(bind->text));
+    (void)snprintf(text, sizeof(text), "%s", bind->told->text);
+    bind_text_binding(&bind->request, code, text, bind->told->text, sizeof(bind->told->text));
     if (code == HAMI_E_IN_DOUBT || code == HAMI_E_LOST) {
         bind_confirm(bind, code);
     } else {
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }
 
@@ -118,7 +119,7 @@ static void heard_binding(void *data, int code, const struct hami_error *error)
 {
     struct bind *bind = data;
     bind->code = code;
-    (void)snprintf(bind->text, sizeof(bind->text), "%s",
+    (void)snprintf(bind->told->text, sizeof(bind->told->text), "%s",
                    code != 0 && error != NULL ? error->text : "");
     hamid_mailbox_post(bind->binder->config.mailbox, &bind->letter);
 }
@@ -133,8 +134,8 @@ static void post_binding(struct bind *bind)
                                    bind_answer_deadline(bind, 2), heard_binding, bind);
     if (code != 0) {
         give_back(bind);
-        bind_text_binding(&bind->request, code, "", bind->text, sizeof(bind->text));
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_text_binding(&bind->request, code, "", bind->told->text, sizeof(bind->told->text));
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }
 
@@ -151,6 +152,14 @@ static void acquired(void *data, int code, hami_lease *lease,
     binder->config.metrics->acquires[acquire_outcome_of(code)]++;
     histogram_observe(&binder->config.metrics->lock_wait,
                       hami_kubernetes_now() - bind->queued_ns);
+    bind->told = calloc(1, sizeof(*bind->told));
+    if (bind->told == NULL) {
+        if (code == 0) {
+            give_back(bind);
+        }
+        bind_finish(bind, BIND_error, "hamid is out of memory");
+        return;
+    }
     if (code == 0 && !bind->abandoned) {
         history_add(binder->config.history, HAPPENING_GRANTED, &bind->request,
                     bind->queued_ns, NULL);
@@ -165,11 +174,11 @@ static void acquired(void *data, int code, hami_lease *lease,
         return;
     }
     bind_text_acquire(binder, &bind->request, code, error != NULL ? error->text : "",
-                      bind->text, sizeof(bind->text));
+                      bind->told->text, sizeof(bind->told->text));
     if (code == HAMI_E_LOST) {
         bind_confirm(bind, code);
     } else {
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }
 
@@ -181,13 +190,13 @@ void bind_queue(struct bind *bind)
     request.owner.namespace_name = bind->request.namespace_name;
     request.owner.name = bind->request.name;
     request.owner.uid = bind->request.uid;
-    if (bind->pod.needs.key_count > 0) {
-        request.keys = bind->pod.needs.keys;
-        request.key_count = bind->pod.needs.key_count;
+    if (bind->told->pod.needs.key_count > 0) {
+        request.keys = bind->told->pod.needs.keys;
+        request.key_count = bind->told->pod.needs.key_count;
     }
     struct hami_error error = HAMI_ERROR_INIT;
-    request.priority = bind->pod.priority;
-    request.group = bind->pod.group[0] != '\0' ? bind->pod.group : NULL;
+    request.priority = bind->told->pod.priority;
+    request.group = bind->told->pod.group[0] != '\0' ? bind->told->pod.group : NULL;
     request.reterr = &error;
     request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;
@@ -197,8 +206,11 @@ void bind_queue(struct bind *bind)
                                            &bind->wait);
     if (code != 0) {
         binder->config.metrics->acquires[acquire_outcome_of(code)]++;
-        bind_text_acquire(binder, &bind->request, code, error.text, bind->text,
-                          sizeof(bind->text));
-        bind_finish(bind, bind_outcome_of(code), bind->text);
+        bind_text_acquire(binder, &bind->request, code, error.text, bind->told->text,
+                          sizeof(bind->told->text));
+        bind_finish(bind, bind_outcome_of(code), bind->told->text);
+        return;
     }
+    free(bind->told);
+    bind->told = NULL;
 }

@@ -177,6 +177,14 @@ class Callers:
         for caller, text in zip(self.callers, texts):
             caller.send(text)
 
+    def expect_silence(self):
+        """Nobody has an answer yet."""
+        for fd, _ in self.poll.poll(0):
+            caller = self.by_fd[fd]
+            if caller.readable():
+                raise Stuck("a caller was answered before all were parked: "
+                            f"{caller.error or caller.status_and_body()}")
+
     def answers(self, seconds):
         """[(moment, index, status, body)], status 0 where none came."""
         deadline = time.monotonic() + seconds

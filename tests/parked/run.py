@@ -194,9 +194,12 @@ def park(world, pods, crowd):
     connected = sockets.established(world.hamid.pid, port)
     world.say(f"{connected} connections established in hamid")
     crowd.send([world.request_text(*pod) for pod in pods])
-    world.group.wait_until(
-        "hamid", world.hamid,
-        lambda: world.gauge("hamid_lock_waiters") == len(pods), world.asked.seconds)
+
+    def all_wait():
+        crowd.expect_silence()
+        return world.gauge("hamid_lock_waiters") == len(pods)
+
+    world.group.wait_until("hamid", world.hamid, all_wait, world.asked.seconds)
     # While each of them is known to wait: after that moment none had left.
     connected = sockets.established(world.hamid.pid, port)
     waiting = world.gauge("hamid_lock_waiters")

@@ -186,6 +186,24 @@ START_TEST(test_a_change_counts_for_the_binds_that_come_after_it)
 }
 END_TEST
 
+START_TEST(test_a_read_that_ran_out_of_time_is_repeated_while_the_caller_has_some)
+{
+    struct caller a;
+    set_up(strict());
+    ask(&a, "u1", "n1");
+    played_later_ns = 3 * 1000000000ull;
+    fail_read(0, HAMI_E_TRANSPORT, "The deadline passed");
+    ck_assert(!a.answered);
+    ck_assert_uint_eq(read_count, 2);
+    played_later_ns = 27 * 1000000000ull;
+    fail_read(1, HAMI_E_TRANSPORT, "The deadline passed");
+    ck_assert_ptr_nonnull(strstr(a.error, "could not read pod ns/a"));
+    ck_assert_uint_eq(read_count, 2);
+    played_later_ns = 0;
+    tear_down();
+}
+END_TEST
+
 START_TEST(test_a_pod_that_is_not_there_is_told_before_the_queue)
 {
     struct caller a;
@@ -293,6 +311,8 @@ int main(void)
     tcase_add_test(
         all, test_case_1_36_a_pod_that_is_exempt_on_purpose_is_bound_without_a_lock);
     tcase_add_test(all, test_a_change_counts_for_the_binds_that_come_after_it);
+    tcase_add_test(
+        all, test_a_read_that_ran_out_of_time_is_repeated_while_the_caller_has_some);
     tcase_add_test(all, test_a_pod_that_is_not_there_is_told_before_the_queue);
     tcase_add_test(
         all, test_binds_queue_in_the_order_of_arrival_however_their_reads_come_back);
