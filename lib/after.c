@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "grant.h"
 #include "memory.h"
+#include "park.h"
 
 void hami_internal_after_init(struct hami_internal_after *after,
                               struct hami_internal_node *node)
@@ -19,7 +20,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
     list_init(&after->ready_waits);
     list_init(&after->ready_dones);
     list_init(&after->ended_grants);
-    after->fact_count = 0;
+    after->fact_count = after->sleeper_count = 0;
     after->need_call = after->need_grant = after->lost = after->wake = false;
     after->abort = after->free_call = NULL;
     after->log_count = 0;
@@ -109,9 +110,27 @@ void hami_internal_after_change(struct hami_internal_after *after,
     after->change_count++;
 }
 
+void hami_internal_after_wake(struct hami_internal_after *after,
+                              struct hami_internal_parking *parking)
+{
+    if (!park_end(parking)) {
+        return;
+    }
+    if (after->sleeper_count < sizeof(after->sleepers) / sizeof(after->sleepers[0])) {
+        after->sleepers[after->sleeper_count++] = &parking->state;
+    } else {
+        park_wake(&parking->state); /* it meets the mutex first, no more */
+    }
+}
+
 void hami_internal_after_run(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
+
+    for (size_t i = 0; i < after->sleeper_count; i++) {
+        park_wake(after->sleepers[i]);
+    }
+    after->sleeper_count = 0;
 
     LIST_EACH_SAFE(link, next, &after->ended_grants)
     {

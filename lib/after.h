@@ -27,6 +27,10 @@ void hami_internal_after_change(struct hami_internal_after *after,
                                 struct hami_internal_slot *slot, enum hami_hand_over how,
                                 enum hami_internal_reason reason);
 
+/* Ends somebody's sleep: it is woken when the mutex is free. */
+void hami_internal_after_wake(struct hami_internal_after *after,
+                              struct hami_internal_parking *parking);
+
 /* Does it all. No lock is held. */
 void hami_internal_after_run(struct hami_internal_after *after);
 

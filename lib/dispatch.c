@@ -79,7 +79,9 @@ bool hami_internal_dispatch_arm(struct hami_internal_node *node, uint64_t due_ns
     uint64_t before = hami_internal_timers_next(&lock->timers);
     hami_internal_timers_set(&lock->timers, &node->timer, due_ns);
     unsigned surplus = 1 + was_armed - node->timer.armed;
-    bool sooner = hami_internal_timers_next(&lock->timers) < before;
+    uint64_t next = hami_internal_timers_next(&lock->timers);
+    bool sooner = next < (lock->config.wakeup ? before : lock->thread_wakes_ns);
+    lock->thread_wakes_ns = sooner ? next : lock->thread_wakes_ns;
     (void)pthread_mutex_unlock(&lock->timers_mutex);
     for (; surplus > 0; surplus--) {
         hami_internal_nodes_unpin(node);
@@ -205,17 +207,30 @@ size_t hami_internal_dispatch_turn(struct hami_nodelock *lock)
     return count;
 }
 
-uint64_t hami_internal_dispatch_next(struct hami_nodelock *lock)
+static bool has_work(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_lock(&lock->ready_mutex);
     bool now = !list_is_empty(&lock->ready_waits) || !list_is_empty(&lock->ready_dones) ||
                !list_is_empty(&lock->kicked);
     (void)pthread_mutex_unlock(&lock->ready_mutex);
-    if (now) {
+    return now;
+}
+
+uint64_t hami_internal_dispatch_next(struct hami_nodelock *lock)
+{
+    if (has_work(lock)) {
         return 0;
     }
     (void)pthread_mutex_lock(&lock->timers_mutex);
     uint64_t due = hami_internal_timers_next(&lock->timers);
     (void)pthread_mutex_unlock(&lock->timers_mutex);
     return due;
+}
+
+uint64_t hami_internal_dispatch_next_of_thread(struct hami_nodelock *lock)
+{
+    (void)pthread_mutex_lock(&lock->timers_mutex);
+    uint64_t due = lock->thread_wakes_ns = hami_internal_timers_next(&lock->timers);
+    (void)pthread_mutex_unlock(&lock->timers_mutex);
+    return has_work(lock) ? 0 : due;
 }

@@ -37,4 +37,8 @@ size_t hami_internal_dispatch_turn(struct hami_nodelock *lock);
 /* When dispatch is needed next. */
 uint64_t hami_internal_dispatch_next(struct hami_nodelock *lock);
 
+/* The same, for the manager's thread, which then sleeps that long: it is woken for what
+ * is due sooner only. */
+uint64_t hami_internal_dispatch_next_of_thread(struct hami_nodelock *lock);
+
 #endif

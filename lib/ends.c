@@ -173,7 +173,7 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     part_from_grant(wait, grant, after);
     count_end(node->lock, code);
     if (wait->blocking) {
-        (void)pthread_cond_signal(&wait->condition);
+        hami_internal_after_wake(after, &wait->parking);
     } else {
         list_insert(&after->ready_waits, &wait->queued.link);
     }
@@ -207,7 +207,7 @@ void hami_internal_node_end_done(struct hami_internal_node *node,
     list_remove(&done->link);
     hami_internal_timers_clear(&node->deadlines, &done->timer);
     if (done->blocking) {
-        (void)pthread_cond_signal(&done->condition);
+        hami_internal_after_wake(after, &done->parking);
     } else {
         list_insert(&after->ready_dones, &done->link);
     }

@@ -31,6 +31,11 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
+/* How a blocking call sleeps: see park.h. */
+struct hami_internal_parking {
+    atomic_uint state;
+};
+
 /* An owner is asked about while somebody waits behind it: first after, then each. */
 #define HAMI_INTERNAL_ASK_FIRST_NS NS_PER_S
 #define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S
@@ -164,7 +169,7 @@ struct hami_internal_done {
     uint64_t started_ns;
     hami_done_fn callback;
     void *data;
-    pthread_cond_t condition;
+    struct hami_internal_parking parking;
     struct hami_error error;
 };
 
@@ -208,7 +213,7 @@ struct hami_wait {
     hami_acquired_fn callback;
     void *data;
     hami_cancel *cancel;
-    pthread_cond_t condition;
+    struct hami_internal_parking parking;
     struct hami_error error;
 };
 
@@ -286,6 +291,8 @@ struct hami_internal_after {
     struct hami_internal_facts *facts[8];               /* to be freed */
     size_t fact_count;
     bool need_call, need_grant, lost, wake;
+    atomic_uint *sleepers[4]; /* to be woken: see park.h */
+    size_t sleeper_count;
     hami_call *abort; /* with a reference of its own */
     hami_call *free_call;
     struct {
@@ -331,6 +338,7 @@ struct hami_nodelock {
     size_t key_count;
     pthread_mutex_t timers_mutex;
     struct hami_internal_heap timers; /* of nodes */
+    uint64_t thread_wakes_ns; /* it needs no waking for what is due later; timers_mutex */
     pthread_mutex_t ready_mutex;
     pthread_cond_t ready_condition; /* the thread's */
     pthread_cond_t idle_condition;  /* shutdown's and free's */

@@ -8,7 +8,6 @@
  */
 #include "lease.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "after.h"
@@ -17,8 +16,8 @@
 #include "errors.h"
 #include "manager.h"
 #include "memory.h"
-#include "moment.h"
 #include "node.h"
+#include "park.h"
 #include "run.h"
 #include "nodes.h"
 
@@ -189,32 +188,26 @@ static bool give_back(hami_lease *lease, struct hami_internal_done *done, int *c
     return false;
 }
 
+static void init_done(struct hami_internal_done *done, const struct hami_nodelock *lock,
+                      uint64_t deadline_ns)
+{
+    memset(done, 0, sizeof(*done));
+    list_init(&done->link);
+    done->timer.kind = TIMER_DONE;
+    done->timer.due_ns = deadline_ns;
+    done->started_ns = hami_internal_now(lock);
+}
+
 static struct hami_internal_done *make_done(struct hami_nodelock *lock,
                                             uint64_t deadline_ns)
 {
     struct hami_internal_done *done =
         hami_internal_memory_zero(hami_internal_allocator(lock), sizeof(*done));
 
-    if (!done) {
-        return NULL;
-    }
-    list_init(&done->link);
-    done->timer.kind = TIMER_DONE;
-    done->timer.due_ns = deadline_ns;
-    done->started_ns = hami_internal_now(lock);
-    if (moment_condition(&done->condition) < 0) {
-        hami_internal_memory_free(hami_internal_allocator(lock), done);
-        return NULL;
+    if (done) {
+        init_done(done, lock, deadline_ns);
     }
     return done;
-}
-
-static void free_done(struct hami_nodelock *lock, struct hami_internal_done *done)
-{
-    if (done) {
-        (void)pthread_cond_destroy(&done->condition);
-        hami_internal_memory_free(hami_internal_allocator(lock), done);
-    }
 }
 
 /* Ends what is past its deadline, unless a free is about to end it all; with the node's
@@ -238,14 +231,10 @@ static void expire(struct hami_nodelock *lock, struct hami_internal_node *node)
 static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
                  struct hami_internal_done *done, uint64_t deadline_ns)
 {
-    struct timespec until = moment_timespec(deadline_ns);
+    uint64_t until_ns = lock->system_clock ? deadline_ns : HAMI_DEADLINE_NEVER;
 
     while (!done->ended) {
-        if (!lock->system_clock) {
-            (void)pthread_cond_wait(&done->condition, &node->mutex);
-        } else if (pthread_cond_timedwait(&done->condition, &node->mutex, &until) ==
-                       ETIMEDOUT &&
-                   !done->ended) {
+        if (park_sleep(&done->parking, &node->mutex, until_ns) && !done->ended) {
             expire(lock, node);
         }
     }
@@ -289,27 +278,21 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
-    struct hami_internal_done *done = make_done(lock, deadline_ns);
-    if (done) {
-        done->blocking = true;
-    }
-    bool is_known = start_release(lease, done, &code);
+    struct hami_internal_done done;
+    init_done(&done, lock, deadline_ns);
+    done.blocking = true;
+    bool is_known = start_release(lease, &done, &code);
     leave(lock);
     if (!is_known) {
-        if (done) {
-            (void)pthread_mutex_lock(&node->mutex);
-            park(lock, node, done, deadline_ns);
-            (void)pthread_mutex_unlock(&node->mutex);
-        }
-        /* Without memory for waiting the release goes on all the same; nobody can tell
-         * how. */
-        code = done ? done->error.code : HAMI_E_IN_DOUBT;
+        (void)pthread_mutex_lock(&node->mutex);
+        park(lock, node, &done, deadline_ns);
+        (void)pthread_mutex_unlock(&node->mutex);
+        code = done.error.code;
     }
     if (code < 0) {
         (void)hami_internal_errors_set(reterr, code, "node %s: %s", node->name,
                                        hami_strerror(code));
     }
-    free_done(lock, done);
     hami_internal_nodes_unpin(node);
     hami_internal_manager_unref(lock);
     (void)pthread_setcancelstate(cancel_state, NULL);
@@ -390,24 +373,20 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
         leave(lock);
         return inside(reterr);
     }
-    struct hami_internal_done *done = make_done(lock, deadline_ns);
-    if (!done) {
-        leave(lock);
-        return hami_internal_errors_set(reterr, HAMI_E_IN_DOUBT, "out of memory");
-    }
+    struct hami_internal_done done;
+    init_done(&done, lock, deadline_ns);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     hami_internal_nodes_pin(node);
-    done->blocking = true;
-    queue_check(lease, done);
+    done.blocking = true;
+    queue_check(lease, &done);
     leave(lock);
     (void)pthread_mutex_lock(&node->mutex);
-    park(lock, node, done, deadline_ns);
+    park(lock, node, &done, deadline_ns);
     (void)pthread_mutex_unlock(&node->mutex);
-    code = done->error.code;
+    code = done.error.code;
     if (code < 0) {
-        hami_internal_errors_copy(reterr, &done->error);
+        hami_internal_errors_copy(reterr, &done.error);
     }
-    free_done(lock, done);
     hami_internal_nodes_unpin(node);
     (void)pthread_setcancelstate(cancel_state, NULL);
     return code;
@@ -440,7 +419,7 @@ void hami_internal_lease_deliver(struct hami_nodelock *lock,
                                  struct hami_internal_done *done)
 {
     done->callback(done->data, done->error.code, &done->error);
-    free_done(lock, done);
+    hami_internal_memory_free(hami_internal_allocator(lock), done);
 }
 
 /* ---- loss ---- */

@@ -165,7 +165,7 @@ static int init(struct hami_nodelock *lock)
 
 static void wait_for_work(struct hami_nodelock *lock)
 {
-    uint64_t due = hami_internal_dispatch_next(lock);
+    uint64_t due = hami_internal_dispatch_next_of_thread(lock);
     struct timespec until = moment_timespec(due);
 
     (void)pthread_mutex_lock(&lock->ready_mutex);

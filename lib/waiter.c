@@ -7,7 +7,6 @@
  */
 #include "waiter.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "admit.h"
@@ -20,9 +19,9 @@
 #include "keys.h"
 #include "manager.h"
 #include "memory.h"
-#include "moment.h"
 #include "names.h"
 #include "node.h"
+#include "park.h"
 #include "run.h"
 #include "nodes.h"
 
@@ -95,7 +94,6 @@ static void free_wait(struct hami_wait *wait)
 
     hami_internal_grant_free(lock, wait->grant);
     hami_internal_memory_free(allocator, wait->lease);
-    (void)pthread_cond_destroy(&wait->condition);
     hami_internal_memory_free(allocator, wait);
 }
 
@@ -108,10 +106,6 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
         hami_internal_memory_zero(allocator, sizeof(*wait) + group_bytes);
 
     if (!wait) {
-        return NULL;
-    }
-    if (moment_condition(&wait->condition) < 0) {
-        hami_internal_memory_free(allocator, wait);
         return NULL;
     }
     wait->lock = lock;
@@ -250,15 +244,12 @@ static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *
 static void park(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
-    struct timespec until = moment_timespec(wait->deadline_ns);
+    /* By another clock than the system's dispatch ends it. */
+    uint64_t until_ns =
+        wait->lock->system_clock ? wait->deadline_ns : HAMI_DEADLINE_NEVER;
 
     while (!wait->ended) {
-        if (!wait->lock->system_clock) {
-            (void)pthread_cond_wait(&wait->condition,
-                                    &node->mutex); /* dispatch ends it */
-        } else if (pthread_cond_timedwait(&wait->condition, &node->mutex, &until) ==
-                       ETIMEDOUT &&
-                   !wait->ended) {
+        if (park_sleep(&wait->parking, &node->mutex, until_ns) && !wait->ended) {
             struct hami_internal_after after;
             hami_internal_after_init(&after, node);
             hami_internal_run(node, &after);

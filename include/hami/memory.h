@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store in memory, and its transport: for programs without Kubernetes, and as the plainest example
- * of a transport. Several managers may share one store; each change is told to all that watch.
+ * of a transport. Several managers may share one store; each change is told to all that watch,
+ * but for the manager that made it.
  */
 #ifndef HAMI_MEMORY_H
 #define HAMI_MEMORY_H

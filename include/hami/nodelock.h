@@ -565,7 +565,7 @@ HAMI_PUBLIC uint64_t hami_lease_fence(const hami_lease *lease);
  *           FORKED, CLOSED - counts as handed off
  *           LOST - the record was no longer ours; nothing was touched
  *           NODE - the node is gone, and the lock with it
- *           IN_DOUBT - not known by the deadline, or no memory to wait with; being resolved
+ *           IN_DOUBT - not known by the deadline; being resolved
  * Blocks    until deadline_ns
  * Threads   one thread at a time per lease
  * Callback  no (INVAL)
@@ -615,7 +615,7 @@ HAMI_PUBLIC int hami_lease_handoff(hami_lease *lease);
  *           FORKED, CLOSED
  *           LOST - no; it stays consumable
  *           NODE - the node is gone, and the lock with it
- *           IN_DOUBT - no answer by the deadline, or no memory to ask with
+ *           IN_DOUBT - no answer by the deadline
  * Blocks    until deadline_ns
  * Threads   one thread at a time per lease
  * Callback  no (INVAL)

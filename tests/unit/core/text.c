@@ -203,6 +203,33 @@ START_TEST(lock_and_lease_are_written_byte_for_byte)
 }
 END_TEST
 
+START_TEST(what_is_known_of_our_own_writes_is_what_reading_them_back_would_tell)
+{
+    const struct hami_owner owner = {"default", "pod-0",
+                                     "3b241101-e2bb-4255-8caf-4136c5"};
+    const uint64_t numbers[] = {0, 1, 999, 600000, 600001, UINT64_MAX};
+    char value[HAMI_LOCK_VALUE_MAX], lease[HAMI_LEASE_TEXT_MAX], memory[64];
+    struct hami_lock_record read = HAMI_LOCK_RECORD_INIT, known;
+    uint64_t number = numbers[_i];
+    struct hami_internal_lease_text text = {value,  owner.uid, "host_0123456789abcdef",
+                                            number, number,    number};
+
+    (void)hami_internal_record_value(value, 1700000000 + _i * INT64_C(86399),
+                                     owner.namespace_name, owner.name);
+    hami_internal_record_lease(lease, sizeof(lease), &text);
+    ck_assert_int_eq(hami_lock_record_parse(value, lease, &read), 0);
+    hami_internal_record_taken(&owner, &text, &known);
+    ck_assert_int_eq(read.kind, HAMI_LOCK_OWNED);
+    ck_assert(read.has_lease);
+    ck_assert_mem_eq(&known, &read, sizeof(read));
+
+    ck_assert_int_eq(hami_lease_memory_format(number, memory, sizeof(memory)), 0);
+    ck_assert_int_eq(hami_lock_record_parse(NULL, memory, &read), 0);
+    hami_internal_record_freed(number, &known);
+    ck_assert_mem_eq(&known, &read, sizeof(read));
+}
+END_TEST
+
 START_TEST(lease_keys_follow_from_lock_keys)
 {
     char key[HAMI_NODELOCK_KEY_MAX + 7];
@@ -344,6 +371,8 @@ int main(void)
                         0, COUNT(leases));
     tcase_add_test(pure, the_hold_limit_of_a_lease_is_bounded);
     tcase_add_test(pure, lock_and_lease_are_written_byte_for_byte);
+    tcase_add_loop_test(
+        pure, what_is_known_of_our_own_writes_is_what_reading_them_back_would_tell, 0, 6);
     tcase_add_test(pure, lease_keys_follow_from_lock_keys);
     tcase_add_loop_test(pure, json_is_read_strictly, 0, COUNT(objects));
     tcase_add_test(pure, a_member_may_end_the_reading);
