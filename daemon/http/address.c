@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +26,8 @@ int hamid_http_address_split(const char *text, char *host, size_t host_size, cha
 {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || strlen(colon + 1) == 0 || strlen(colon + 1) > 5 ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtoul(colon + 1, NULL, 10) > UINT16_MAX) { /* getaddrinfo would fold it */
         return -1;
     }
     size_t length = (size_t)(colon - text);

@@ -6,6 +6,7 @@
  */
 #include "service.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,13 @@ void service_listener_metrics(const struct service *service, struct evbuffer *ou
     certificates_metrics(service->certificates, out);
 }
 
+static int fail_addresses(const char *path)
+{
+    char why[4352];
+    (void)snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
+    return service_fail("Could not write --address-file", why);
+}
+
 int service_write_addresses(const struct service *service)
 {
     const char *path = service->options.address_file;
@@ -241,7 +249,7 @@ int service_write_addresses(const struct service *service)
     }
     FILE *out = fopen(temporary, "w");
     if (out == NULL) {
-        return service_fail("Could not write --address-file", temporary);
+        return fail_addresses(temporary);
     }
     for (size_t i = 0; i < 2; i++) {
         if (service->addresses[i][0] != '\0') {
@@ -249,7 +257,7 @@ int service_write_addresses(const struct service *service)
         }
     }
     if (fclose(out) != 0 || rename(temporary, path) != 0) {
-        return service_fail("Could not write --address-file", path);
+        return fail_addresses(path);
     }
     return 0;
 }

@@ -267,6 +267,8 @@ static void fill_table(struct scheduler_options *o)
 
 /* ---- what must fit together ----------------------------------------------------- */
 
+#define LABEL "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define PLACE(options, member, buffer)                                                   \
     hamid_config_place(&(options)->config, &(options)->member, buffer, sizeof(buffer))
 
@@ -378,10 +380,54 @@ static void check_places(const struct scheduler_options *options,
     } else if (url != NULL && strchr(url, '@') != NULL) {
         hamid_problems_add(problems, "%s: has a user or password, or another '@' in it",
                            PLACE(options, filter_url, place));
+    } else if (url != NULL && strpbrk(url, "?# ") != NULL) {
+        hamid_problems_add(problems,
+                           "%s: '%.128s' has a query, a fragment or a space: the verbs' "
+                           "names go behind it",
+                           PLACE(options, filter_url, place), url);
     }
+}
+
+/* Up to `most` characters, all of those allowed. */
+static bool is_made_of(const char *text, const char *allowed, size_t most)
+{
+    size_t length = strlen(text);
+    return length > 0 && length <= most && strspn(text, allowed) == length;
+}
+
+static void check_list(const struct scheduler_options *options,
+                       const struct hamid_flag_list *list, const char *allowed,
+                       const char *what, struct hamid_problems *problems)
+{
+    char place[512];
+    for (size_t i = 0; i < list->count; i++) {
+        if (!is_made_of(list->values[i], allowed, 253)) {
+            (void)hamid_config_place(&options->config, list, place, sizeof(place));
+            hamid_problems_add(problems, "%s: '%.128s' is no %s", place, list->values[i],
+                               what);
+        }
+    }
+}
+
+/* What the API server or a request can't be called would be told late, or never match. */
+static void check_names(const struct scheduler_options *options,
+                        struct hamid_problems *problems)
+{
+    const char *namespace_name = options->lease_namespace;
+    char place[512];
     if (options->scheduler_names.count > 16) {
         hamid_problems_add(problems, "%s: given more than 16 times",
                            PLACE(options, scheduler_names, place));
+    }
+    check_list(options, &options->scheduler_names, LETTERS LABEL "._", "schedulerName",
+               problems);
+    check_list(options, &options->hosts, LETTERS LABEL "._:", "host, without a port",
+               problems);
+    if (namespace_name != NULL &&
+        (!is_made_of(namespace_name, LABEL, 63) || namespace_name[0] == '-' ||
+         namespace_name[strlen(namespace_name) - 1] == '-')) {
+        hamid_problems_add(problems, "%s: '%.128s' is no namespace's name",
+                           PLACE(options, lease_namespace, place), namespace_name);
     }
 }
 
@@ -405,6 +451,7 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     check_tls(ret, problems);
     check_listeners(ret, problems);
     check_places(ret, problems);
+    check_names(ret, problems);
     make_locks(ret, problems);
     return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;
 }

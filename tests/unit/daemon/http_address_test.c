@@ -109,6 +109,14 @@ START_TEST(test_addresses_of_the_loopback)
 }
 END_TEST
 
+START_TEST(test_a_port_beyond_the_last_one_is_no_address)
+{
+    ck_assert(hamid_http_is_loopback("127.0.0.1:65535"));
+    ck_assert(!hamid_http_is_loopback("127.0.0.1:65536"));
+    ck_assert(!hamid_http_is_loopback("localhost:99999"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("HTTP addresses");
@@ -116,6 +124,7 @@ int main(void)
     tcase_add_test(all, test_a_unix_socket_tells_who_calls_and_leaves_no_file);
     tcase_add_test(all, test_a_stale_socket_file_is_replaced_but_no_other_file);
     tcase_add_test(all, test_addresses_of_the_loopback);
+    tcase_add_test(all, test_a_port_beyond_the_last_one_is_no_address);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -268,6 +268,26 @@ START_TEST(test_help_names_each_flag_of_its_own)
 }
 END_TEST
 
+START_TEST(test_names_that_nothing_can_have_are_told_before_anything_starts)
+{
+    ck_assert_int_eq(READ(NULL, "--scheduler-name="), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--scheduler-name: '' is no schedulerName"));
+    ck_assert_int_eq(READ(NULL, "--scheduler-name=a", "--scheduler-name=b c"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "'b c'"));
+    ck_assert_int_eq(READ(NULL, "--host=http://hamid"), HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--host=hamid.svc", "--host=::1"), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--lock-store=lease+mirror", "--lease-namespace=Locks"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "'Locks' is no namespace's name"));
+    ck_assert_int_eq(READ(NULL, "--lock-store=lease+mirror", "--lease-namespace=-a"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--filter-url=http://127.0.0.1/x?y=z"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_int_eq(READ(NULL, "--listen=localhost:99999"), HAMID_FLAGS_WRONG);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler options");
@@ -288,6 +308,8 @@ int main(void)
     tcase_add_test(all,
                    test_the_kubeconfig_is_the_flag_then_the_variable_unless_it_is_empty);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
+    tcase_add_test(
+        all, test_names_that_nothing_can_have_are_told_before_anything_starts);
     tcase_add_test(all, test_help_names_each_flag_of_its_own);
     suite_add_tcase(suite, all);
     return run_suite(suite);
