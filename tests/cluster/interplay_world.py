@@ -23,7 +23,7 @@ from cluster import api, burst, manifests, processes, suites
 
 START_SECONDS = 30
 SAY_SECONDS = 3
-PATIENCE = "30s"
+PATIENCE = "60s"
 DEFAULT = "default-scheduler"
 # Shorter than the default 15 s: a dead leader costs its lease.
 ELECTION = {"leaderElect": True, "leaseDuration": "5s", "renewDeadline": "4s",
