@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers. They go to the connection's output; the loop sends them, so that a handler that
- * answers at once does not lose its exchange before it returns.
+ * Answers. They go to the connection's output; the loop sends them, so that a handler
+ * that answers at once does not lose its exchange before it returns.
  *
  * A large answer while all connections together hold too much becomes a 503: clients that
  * ask and do not read can't fill the memory with lists.

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one connection (over TLS it begins with a handshake, in HEAD): HEAD -> BODY -> ARRIVED -> PENDING -> WRITING -> HEAD
- * again, or LINGER and closed.
+ * The life of one connection: HEAD -> BODY -> ARRIVED -> PENDING -> WRITING -> HEAD
+ * again, or LINGER and closed. Over TLS the handshake is part of HEAD.
  *
  * Reading is on in nearly every state, because that is what notices a client that goes
  * away; bytes that come while a request is pending are thrown away. A refused request
@@ -19,12 +19,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <openssl/x509.h>
-
-#include "log.h"
 #include "tls.h"
 
-#define INPUT_MAX (64u << 10) /* of a request that comes before the last answer is out */
+#define INPUT_MAX (64u << 10) /* of a request that comes before the last answer is out   \
+                               */
 #define LINGER_MS 2000
 
 void hamid_http_connection_set_timer(struct hamid_http_exchange *exchange,
@@ -314,43 +312,6 @@ static void start_linger(struct hamid_http_exchange *exchange)
     hamid_http_connection_set_timer(exchange, LINGER_MS);
 }
 
-/* ---- handshakes ----------------------------------------------------------------- */
-
-static void fail_handshake(struct hamid_http_server *server, const char *why)
-{
-    server->stats.handshakes_failed++;
-    if (hamid_http_limits_may_shout(server, HAMID_HTTP_SHOUT_HANDSHAKE)) {
-        hamid_log_warning("A TLS handshake failed; others may have since the last such line",
-                          "err", why, NULL);
-    }
-}
-
-/* Has the certificate a name that is served? */
-static bool is_name_served(const struct hamid_http_config *config, SSL *ssl)
-{
-    char name[256] = "";
-    X509 *certificate = SSL_get0_peer_certificate(ssl);
-    int length = certificate != NULL
-                     ? X509_NAME_get_text_by_NID(X509_get_subject_name(certificate),
-                                                 NID_commonName, name, sizeof(name))
-                     : -1;
-    for (size_t i = 0; i < config->client_name_count && length >= 0; i++) {
-        if (strlen(config->client_names[i]) == (size_t)length &&
-            strcmp(config->client_names[i], name) == 0) {
-            return true;
-        }
-    }
-    return config->client_name_count == 0;
-}
-
-static void end_handshake(struct hamid_http_exchange *exchange)
-{
-    struct hamid_http_server *server = exchange->server;
-    server->stats.handshakes++;
-    exchange->is_stranger = !is_name_served(&server->config, exchange->stream.ssl);
-    hamid_http_connection_set_timer(exchange, server->config.idle_ms);
-}
-
 /* ---- reading -------------------------------------------------------------------- */
 
 static void on_readable(evutil_socket_t fd, short what, void *data)
@@ -363,7 +324,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
     (void)what;
     enum hamid_http_read found = hamid_http_stream_read(stream, failure);
     if (!was_shaken && stream->is_shaken && stream->ssl != NULL) {
-        end_handshake(exchange);
+        hamid_http_handshake_done(exchange);
     }
     if (stream->reading_wants_room) {
         (void)event_add(&exchange->writable, NULL);
@@ -379,11 +340,11 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
         end_input(exchange);
         break;
     case HAMID_HTTP_READ_NO_TLS:
-        fail_handshake(exchange->server, "the client spoke plain HTTP");
+        hamid_http_handshake_failed(exchange->server, "the client spoke plain HTTP");
         refuse(exchange, 400, "this port speaks HTTPS, and that was plain HTTP\n");
         break;
     case HAMID_HTTP_READ_BAD_SHAKE:
-        fail_handshake(exchange->server, failure);
+        hamid_http_handshake_failed(exchange->server, failure);
         start_linger(exchange);
         break;
     }
@@ -444,7 +405,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
         return;
     }
     if (!exchange->stream.is_shaken) {
-        fail_handshake(exchange->server, "it took too long");
+        hamid_http_handshake_failed(exchange->server, "it took too long");
     }
     hamid_http_connection_close(exchange);
 }
@@ -468,8 +429,8 @@ static void set_socket(int fd)
     static const struct {
         int level, name, value;
     } options[] = {
-        {IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, 30},  {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+        {IPPROTO_TCP, TCP_NODELAY, 1},   {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 30}, {IPPROTO_TCP, TCP_KEEPINTVL, 10},
         {IPPROTO_TCP, TCP_KEEPCNT, 3},
     };
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What server.c (listeners, routes), limits.c (room for connections), connection.c (the
- * life of one connection), answer.c (what is sent on it) and arrival.c (the order of
- * requests) share.
+ * life of one connection), handshake.c (TLS), answer.c (what is sent on it) and arrival.c
+ * (the order of requests) share.
  */
 #ifndef HAMID_HTTP_INTERNAL_H
 #define HAMID_HTTP_INTERNAL_H
@@ -69,7 +69,7 @@ struct hamid_http_exchange {
     struct hamid_http_chunks chunks;
     struct evbuffer *body;
     const char *header_lines; /* NULL = none */
-    size_t counted; /* bytes that the server's held_bytes has of this one */
+    size_t counted;           /* bytes that the server's held_bytes has of this one */
     void (*gone)(void *data);
     void *gone_data;
 };
@@ -88,7 +88,8 @@ struct hamid_http_server {
     size_t connections;
     size_t busy;
     size_t held_bytes; /* in buffers of all connections */
-    struct hamid_http_exchange_queue unrequested; /* who waits longest for a request first */
+    struct hamid_http_exchange_queue
+        unrequested; /* who waits longest for a request first */
     size_t unrequested_count;
     struct hamid_http_stats stats;
     uint64_t shouted_ms[HAMID_HTTP_SHOUTS]; /* when a line of that kind was logged last */
@@ -116,6 +117,10 @@ void hamid_http_connection_set_timer(struct hamid_http_exchange *exchange,
 
 /* Keeps the server's sum of bytes held. */
 void hamid_http_connection_count(struct hamid_http_exchange *exchange);
+
+/* handshake.c */
+void hamid_http_handshake_failed(struct hamid_http_server *server, const char *why);
+void hamid_http_handshake_done(struct hamid_http_exchange *exchange);
 
 /* limits.c. Who has no whole request yet stands in a list. */
 void hamid_http_limits_enter(struct hamid_http_exchange *exchange);

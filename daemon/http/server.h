@@ -60,20 +60,20 @@ struct hamid_http_config {
      * hamid_http_path() is NULL where it is not known. Must answer inside. */
     void (*refuse)(struct hamid_http_exchange *exchange, int status, const char *text,
                    void *data);
-    void *data;              /* handed to refuse and to each handler */
+    void *data; /* handed to refuse and to each handler */
     /* NULL = plain text. Borrowed for the server's life; unix sockets stay plain. */
     struct hamid_tls *tls;
     const char *const *client_names; /* common names that a client's certificate may have;
                                         borrowed; others get 403; NULL = any */
     size_t client_name_count;
-    size_t connections_max;  /* 0 = 20000 */
-    size_t unrequested_max;  /* connections without a whole request; 0 = three quarters */
-    size_t held_bytes_max;   /* in buffers of all connections together; 0 = 256 MiB. One
-                                that would pass it is refused with 503 */
-    uint64_t handshake_ms;   /* of TLS; 0 = 10000 */
-    uint64_t read_ms;        /* a whole request, from its first byte; 0 = 10000 */
-    uint64_t idle_ms;        /* without a byte of a request; 0 = 120000 */
-    uint64_t write_ms;       /* taking a whole answer; 0 = 30000 */
+    size_t connections_max; /* 0 = 20000 */
+    size_t unrequested_max; /* connections without a whole request; 0 = three quarters */
+    size_t held_bytes_max;  /* in buffers of all connections together; 0 = 256 MiB. One
+                               that would pass it is refused with 503 */
+    uint64_t handshake_ms;  /* of TLS; 0 = 10000 */
+    uint64_t read_ms;       /* a whole request, from its first byte; 0 = 10000 */
+    uint64_t idle_ms;       /* without a byte of a request; 0 = 120000 */
+    uint64_t write_ms;      /* taking a whole answer; 0 = 30000 */
 };
 
 struct hamid_http_stats {

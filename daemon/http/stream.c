@@ -88,8 +88,7 @@ static int bio_read(BIO *bio, char *bytes, int size)
 static int bio_write(BIO *bio, const char *bytes, int size)
 {
     struct hamid_http_stream *stream = BIO_get_data(bio);
-    ssize_t length =
-        send(stream->fd, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t length = send(stream->fd, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
     BIO_clear_retry_flags(bio);
     if (length < 0 && is_for_later(errno)) {
         BIO_set_retry_write(bio);
@@ -109,7 +108,8 @@ static BIO_METHOD *bio_method;
 
 static void make_bio_method(void)
 {
-    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "hamid");
+    BIO_METHOD *method =
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "hamid");
     if (method != NULL && BIO_meth_set_read(method, bio_read) == 1 &&
         BIO_meth_set_write(method, bio_write) == 1 &&
         BIO_meth_set_ctrl(method, bio_control) == 1) {

@@ -21,17 +21,17 @@ struct hamid_http_stream {
     SSL *ssl; /* NULL = plain text */
     struct evbuffer *input;
     struct evbuffer *output;
-    uint64_t arrived_ns;     /* of the last bytes that were read; CLOCK_REALTIME */
-    bool is_shaken;          /* the handshake is over; true without TLS */
-    bool is_broken;          /* TLS can't go on: neither reading nor writing does anything */
+    uint64_t arrived_ns; /* of the last bytes that were read; CLOCK_REALTIME */
+    bool is_shaken;      /* the handshake is over; true without TLS */
+    bool is_broken;      /* TLS can't go on: neither reading nor writing does anything */
     bool reading_wants_room; /* reading goes on when the socket can be written */
 };
 
 enum hamid_http_read {
     HAMID_HTTP_READ_BYTES,
     HAMID_HTTP_READ_NOTHING,
-    HAMID_HTTP_READ_END,       /* of the stream, or it is broken */
-    HAMID_HTTP_READ_NO_TLS,    /* plain HTTP where TLS was expected: a plain answer fits */
+    HAMID_HTTP_READ_END,    /* of the stream, or it is broken */
+    HAMID_HTTP_READ_NO_TLS, /* plain HTTP where TLS was expected: a plain answer fits */
     HAMID_HTTP_READ_BAD_SHAKE, /* the handshake failed; the reason is in `failure` */
 };
 

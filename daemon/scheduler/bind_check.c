@@ -37,12 +37,14 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
         const char *uid = pod->facts.uid != NULL ? pod->facts.uid : "";
         const char *node = pod->facts.node != NULL ? pod->facts.node : "";
         bind->told->pod.exists = pod->facts.exists;
-        bind->told->pod.is_ours = pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
+        bind->told->pod.is_ours =
+            pod->facts.exists && strcmp(uid, bind->request.uid) == 0;
         lock_table_judge(bind->locks, pod->resources, pod->resource_count,
                          &bind->told->pod.needs);
-        bind->told->pod.is_served = is_listed(pod->scheduler_name, config->scheduler_names,
-                                        config->scheduler_name_count) &&
-                              bind->told->pod.needs.is_managed;
+        bind->told->pod.is_served =
+            is_listed(pod->scheduler_name, config->scheduler_names,
+                      config->scheduler_name_count) &&
+            bind->told->pod.needs.is_managed;
         bind->told->pod.priority = pod->priority;
         (void)snprintf(bind->told->pod.group, sizeof(bind->told->pod.group), "%s",
                        pod->group != NULL ? pod->group : "");
@@ -99,14 +101,14 @@ static enum bind_outcome describe_refusal(struct bind *bind)
     char name[320];
     (void)snprintf(name, sizeof(name), "%s/%s", request->namespace_name, request->name);
     if (pod->code != 0) {
-        (void)snprintf(bind->told->text, sizeof(bind->told->text), "could not read pod %s: %s%s%s",
-                       name, hami_strerror(pod->code), pod->text[0] != '\0' ? ": " : "",
-                       pod->text);
+        (void)snprintf(bind->told->text, sizeof(bind->told->text),
+                       "could not read pod %s: %s%s%s", name, hami_strerror(pod->code),
+                       pod->text[0] != '\0' ? ": " : "", pod->text);
         return BIND_error;
     }
     if (!pod->is_ours) {
-        (void)snprintf(bind->told->text, sizeof(bind->told->text), "there is no pod %s with uid %s%s",
-                       name, request->uid,
+        (void)snprintf(bind->told->text, sizeof(bind->told->text),
+                       "there is no pod %s with uid %s%s", name, request->uid,
                        pod->exists ? "; the pod of that name is another one" : "");
     } else if (pod->node[0] != '\0') {
         (void)snprintf(bind->told->text, sizeof(bind->told->text),

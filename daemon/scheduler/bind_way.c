@@ -106,7 +106,8 @@ static void opened_binding(struct hamid_letter *letter)
         return;
     }
     (void)snprintf(text, sizeof(text), "%s", bind->told->text);
-    bind_text_binding(&bind->request, code, text, bind->told->text, sizeof(bind->told->text));
+    bind_text_binding(&bind->request, code, text, bind->told->text,
+                      sizeof(bind->told->text));
     if (code == HAMI_E_IN_DOUBT || code == HAMI_E_LOST) {
         bind_confirm(bind, code);
     } else {
@@ -134,7 +135,8 @@ static void post_binding(struct bind *bind)
                                    bind_answer_deadline(bind, 2), heard_binding, bind);
     if (code != 0) {
         give_back(bind);
-        bind_text_binding(&bind->request, code, "", bind->told->text, sizeof(bind->told->text));
+        bind_text_binding(&bind->request, code, "", bind->told->text,
+                          sizeof(bind->told->text));
         bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two states of TLS are made of the same files, because the listener of metrics and probes
- * asks no certificate of its clients: kubelet has none to show. Both are looked at
+ * Two states of TLS are made of the same files, because the listener of metrics and
+ * probes asks no certificate of its clients: kubelet has none to show. Both are looked at
  * together.
  */
 #include "certificates.h"
@@ -57,8 +57,7 @@ static void warn_of_end(struct certificates *certificates)
     time_t end = (time_t)hamid_tls_not_after(certificates->extender);
     enum certificate_state state =
         certificate_judge(hamid_tls_not_before(certificates->extender), end, now);
-    int64_t pause =
-        state == CERTIFICATE_OVER ? WARN_OVER_SECONDS : WARN_ENDING_SECONDS;
+    int64_t pause = state == CERTIFICATE_OVER ? WARN_OVER_SECONDS : WARN_ENDING_SECONDS;
     bool is_new = state != certificates->warned_of;
     if (state == CERTIFICATE_GOOD || (!is_new && now - certificates->warned < pause)) {
         certificates->warned_of = state;
@@ -104,8 +103,8 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
     (void)what;
     switch (certificates_reload(certificates, error)) {
     case HAMID_RELOAD_NEW:
-        hamid_log_info(0, "Took the new certificate into use", "file",
-                       certificates->file, NULL);
+        hamid_log_info(0, "Took the new certificate into use", "file", certificates->file,
+                       NULL);
         break;
     case HAMID_RELOAD_WRONG:
         hamid_log_warning("The certificate's files have changed and are no use; the old "

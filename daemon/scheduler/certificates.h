@@ -22,7 +22,8 @@ struct certificates *certificates_new(struct event_base *base,
 /* The servers that use them must be gone. Takes NULL, returns NULL. */
 struct certificates *certificates_free(struct certificates *certificates);
 
-/* NULL (plain HTTP) where there are none. The extender's wants clients' certificates where
+/* NULL (plain HTTP) where there are none. The extender's wants clients' certificates
+ * where
  * --client-ca-file says so, the other listener's never. */
 struct hamid_tls *certificates_tls(struct certificates *certificates, bool is_extender);
 

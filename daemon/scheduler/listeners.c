@@ -138,8 +138,7 @@ static int start_certificates(struct service *service)
     if (service->options.tls_cert_file == NULL) {
         return 0;
     }
-    service->certificates =
-        certificates_new(service->base, &service->options, error);
+    service->certificates = certificates_new(service->base, &service->options, error);
     if (service->certificates == NULL) {
         return service_fail("Could not set up TLS; see --tls-cert-file, --tls-key-file "
                             "and --client-ca-file",
@@ -221,8 +220,8 @@ void service_listener_metrics(const struct service *service, struct evbuffer *ou
         for (size_t i = 0; i < 2; i++) {
             uint64_t value = 0;
             memcpy(&value, (const char *)&stats[i] + rows[row].place, sizeof(value));
-            (void)evbuffer_add_printf(out, "%s{listener=\"%s\"%s} %llu\n",
-                                      rows[row].name, names[i], rows[row].labels,
+            (void)evbuffer_add_printf(out, "%s{listener=\"%s\"%s} %llu\n", rows[row].name,
+                                      names[i], rows[row].labels,
                                       (unsigned long long)value);
         }
     }

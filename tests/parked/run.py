@@ -36,6 +36,8 @@ from parked import callers, judge, node_side, sockets  # noqa: E402
 from tests import peers  # noqa: E402
 
 building.BUILD = peers.BUILD.resolve()
+# It has the C library write to all memory that is ever asked for: no measure then.
+os.environ.pop("MALLOC_PERTURB_", None)
 
 START_SECONDS = 60
 PATIENCE = "1h"  # of the callers: nobody is sent away
@@ -290,8 +292,6 @@ def run_both(asked):
 def main(arguments=None):
     asked = read_arguments(arguments)
     processes.exit_on_signals()
-    # It has the C library write to all memory that is ever asked for: no measure then.
-    os.environ.pop("MALLOC_PERTURB_", None)
     try:
         sockets.raise_file_limit(asked.parked)
         found = run_both(asked)

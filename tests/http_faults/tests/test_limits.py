@@ -213,7 +213,7 @@ class VanishedTest(Case):
         self.world.hold()
         caller = self.world.park()[0]
         port = caller.socket.getsockname()[1]
-        self.assertTrue(self.is_probed(port))
+        self.world.until(lambda: self.is_probed(port))
         try:
             caller.socket.setsockopt(socket.IPPROTO_TCP, self.REPAIR, 1)
         except PermissionError:
