@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bursts of pods on a control plane that runs, each served in one of several ways.
+
+Each way gets its pods from the same creator and is judged by the same checker, which reads the
+API server's audit log and shares no code with any of them. All live on the same server. Of ways
+with a kube-scheduler of their own one runs at a time.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import pathlib
+import subprocess
+import threading
+import time
+
+from bench import stages
+from checker import events, figures
+from cluster import api, burst, manifests, processes
+
+ALLOCATE_MS = 20
+NOBODY = "nobody"  # schedulerName of pods that no kube-scheduler takes
+FLOOR_ANNOTATIONS = {"floor.example/mutex.lock": "none", "floor.example/mutex.lease": "none"}
+PHASE = burst.PHASE
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    pods: int
+    nodes: int
+
+    @property
+    def text(self):
+        return f"{self.pods} pods on {self.nodes} node{'s' if self.nodes > 1 else ''}"
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What the server saw of one burst."""
+
+    way: str
+    size: Size
+    seconds: float  # from the first pod's creation to the last success
+    values: dict  # the checker's figures
+    calls: dict  # user -> (writes, reads) within that time
+    stages: dict = dataclasses.field(default_factory=dict)  # of stages.py
+    extra: dict = dataclasses.field(default_factory=dict)
+
+
+def split_calls(found, begin, end):
+    """user -> (writes, reads) of requests that were received in that time."""
+    calls = {}
+    for event in found:
+        if begin <= event.received <= end and (event.is_write or event.is_read):
+            writes, reads = calls.get(event.user, (0, 0))
+            calls[event.user] = (writes + event.is_write, reads + event.is_read)
+    return calls
+
+
+class World:
+    """The control plane with what all ways share."""
+
+    def __init__(self, plane, build, say):
+        self.plane = plane
+        self.build = pathlib.Path(build)
+        self.say = say
+        self.admin = plane.client()
+        self.turns = 0
+        self.nodes = set()
+
+    def make_nodes(self, prefix, count):
+        """Nodes with room for all; answers their names. Made once."""
+        names = [f"{prefix}-{index}" for index in range(count)]
+        for name in names:
+            if name not in self.nodes:
+                manifests.make_node(self.admin, name, burst.RESOURCE, 5000)
+                self.admin.need("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {
+                    "kubernetes.io/hostname": name}}}, api.MERGE_PATCH)
+                self.nodes.add(name)
+        return names
+
+    def create(self, name, size, nodes, scheduler, note):
+        """All pods at once; note(name, uid, node) is called for each as it is there."""
+        local = threading.local()
+        lock = threading.Lock()
+
+        def create_one(index):
+            local.client = getattr(local, "client", None) or self.plane.client()
+            node = nodes[index % len(nodes)]
+            made = local.client.need("POST", "/api/v1/namespaces/default/pods",
+                                     pod(f"{name}-{index:04d}", index, node, scheduler, name))
+            with lock:
+                note(made.metadata["name"], made.metadata["uid"], node)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(create_one, range(size.pods)))
+
+    def run(self, way, size, patience=180.0):
+        """One burst; answers its Outcome, raises processes.Failed if it does not end."""
+        self.turns += 1
+        name = f"{way.name}-{self.turns}"
+        nodes = way.prepare(self, size)
+        begin = self.plane.audit_log.stat().st_size
+        way.begin(self, name, size)
+        self.create(name, size, nodes, way.scheduler, way.note)
+        way.end(self)
+        self._wait(way, name, size, patience)
+        outcome = self._judge(way, name, size, begin)
+        self._remove(name)
+        self.say(f"{way.name}, {size.text}: {outcome.seconds:.3f} s")
+        return outcome
+
+    def _pods(self, name):
+        return self.admin.need("GET", "/api/v1/namespaces/default/pods?resourceVersion=0"
+                               f"&labelSelector=burst%3D{name}").body["items"]
+
+    def _wait(self, way, name, size, patience):
+        deadline = time.monotonic() + patience
+        said = time.monotonic()
+        while True:
+            over = sum(is_over(one) for one in self._pods(name))
+            if over == size.pods:
+                return
+            if time.monotonic() > deadline:
+                raise processes.Failed(f"{name}: only {over} of {size.pods} pods were served "
+                                       f"within {patience:.0f} s")
+            if time.monotonic() > said + 20:
+                said = time.monotonic()
+                self.say(f"{name}: {over} of {size.pods}")
+            for child_name, child in self.plane.group.children:
+                if child.poll() is not None:
+                    raise processes.Failed(f"{child_name} ended with code {child.returncode}:\n"
+                                           + self.plane.group.last_words(child_name))
+            time.sleep(way.look_every)
+
+    def _judge(self, way, name, size, begin):
+        with open(self.plane.audit_log, encoding="utf-8") as file:
+            file.seek(begin)
+            found = events.read(file)
+        report = figures.Report(found, figures.Options(allocate_ms=ALLOCATE_MS, pod_prefix=name,
+                                                       prefix=way.user))
+        seconds = report.last_success() - report.begin()
+        return Outcome(way.name, size, seconds, figures.figures(report),
+                       split_calls(found, report.begin(), report.last_success()),
+                       stages.stages(found, name, way.user) if size.nodes == 1 else {},
+                       way.extra())
+
+    def _remove(self, name):
+        """The pods go, so that each turn finds the server as the one before did."""
+        for one in self._pods(name):
+            self.admin.request("DELETE", "/api/v1/namespaces/default/pods/"
+                               f"{one['metadata']['name']}?gracePeriodSeconds=0")
+        deadline = time.monotonic() + 30
+        while self._pods(name) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def pod(name, index, node, scheduler, label):
+    """One that asks for one device of that node, as HAMi's filter leaves it."""
+    devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
+    made = manifests.pod(name, burst.RESOURCE, {
+        "hami.io/vgpu-node": node, "hami.io/vgpu-time": str(int(time.time())),
+        "hami.io/vgpu-devices-to-allocate": devices, "hami.io/vgpu-devices-allocated": devices})
+    made["metadata"]["labels"] = {"burst": label}
+    made["spec"]["schedulerName"] = scheduler
+    made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return made
+
+
+def is_over(one):
+    """Served, or refused by its kubelet."""
+    annotations = one["metadata"].get("annotations") or {}
+    return (annotations.get(PHASE) == "success"
+            or (one.get("status") or {}).get("phase") == "Failed")
+
+
+class Way:
+    """One way to serve a burst. scheduler: the schedulerName of its pods."""
+
+    name = ""
+    scheduler = NOBODY
+    user = ""  # whose calls count, by its beginning
+    look_every = 0.25
+
+    def prepare(self, world, size):
+        """Before the clock starts; answers the nodes."""
+        raise NotImplementedError
+
+    def begin(self, world, name, size):
+        """The pods come now."""
+
+    def note(self, name, uid, node):
+        """A pod is there."""
+
+    def end(self, world):
+        """All pods are there."""
+
+    def extra(self):
+        return {}
+
+
+class Floor(Way):
+    """The same calls by a tight client without any lock; or the writes alone."""
+
+    user = "admin"
+
+    def __init__(self, has_reads):
+        self.name = "floor" if has_reads else "floor-writes"
+        self.has_reads = has_reads
+        self.child = None
+        self.printed = {}
+
+    def prepare(self, world, size):
+        nodes = world.make_nodes("floor", size.nodes)
+        for node in nodes:
+            world.admin.need("PATCH", f"/api/v1/nodes/{node}",
+                             {"metadata": {"annotations": FLOOR_ANNOTATIONS}}, api.MERGE_PATCH)
+        return nodes
+
+    def begin(self, world, name, size):
+        words = [world.build / "bench/bench-floor", "--kubeconfig", world.plane.kubeconfig(),
+                 f"--allocate-ms={ALLOCATE_MS}", *(["--reads"] if self.has_reads else [])]
+        self.child = subprocess.Popen(
+            [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True)
+
+    def note(self, name, uid, node):
+        self.child.stdin.write(f"{name} {uid} {node}\n")
+        self.child.stdin.flush()
+
+    def end(self, world):
+        text, _ = self.child.communicate(timeout=600)
+        if self.child.returncode != 0:
+            raise processes.Failed(f"{self.name} ended with code {self.child.returncode}")
+        self.printed = json.loads(text)
+
+    def extra(self):
+        return self.printed
+
+
+class Hamid(Way):
+    """hamid behind kube-scheduler, an agent and a kubelet for each node."""
+
+    name = "hamid"
+    scheduler = "default-scheduler"
+    user = "hamid"
+
+    def __init__(self, patience="30s"):
+        self.patience = patience
+        self.children = []
+        self.agents = 0
+
+    def start(self, world, size):
+        """Everything that it needs for bursts of that many nodes; then one pod for each node."""
+        nodes = world.make_nodes("gpu", size.nodes)
+        before = len(world.plane.group.children)
+        self._start_nodes(world, nodes)
+        self._start_binder(world)
+        self.children = [child for _, child in world.plane.group.children[before:]]
+        world.run(self, Size(size.nodes, size.nodes))
+
+    def stop(self, world):
+        for child in reversed(self.children):
+            world.plane.group.stop(child)
+        self.children = []
+
+    def prepare(self, world, size):
+        return [f"gpu-{index}" for index in range(size.nodes)]
+
+    def _start_nodes(self, world, nodes):
+        plane = world.plane
+        words = [world.build / "tests/standins/standin-kubelet",
+                 f"--kubeconfig={plane.kubeconfig('kubelet')}", f"--allocate-ms={ALLOCATE_MS}"]
+        for node in nodes:
+            path = plane.folder / f"{node}.sock"
+            name = f"hamid-{node}"
+            child = plane.group.start(name, [
+                world.build / "daemon/hamid", "node", f"--node={node}", f"--socket={path}",
+                f"--kubeconfig={plane.kubeconfig('hamid-node')}"])
+            plane.group.wait_until(name, child, lambda path=path: burst.agent_is_ready(path), 60)
+            words += [f"--node={node}", f"--socket={path}"]
+        plane.group.start("kubelet", words)
+
+    def _start_binder(self, world):
+        plane = world.plane
+        addresses = plane.folder / "hamid.address"
+        addresses.unlink(missing_ok=True)
+        child = plane.group.start("hamid-scheduler", [
+            world.build / "daemon/hamid", "scheduler",
+            f"--kubeconfig={plane.kubeconfig('hamid-scheduler')}", "--listen=127.0.0.1:0",
+            f"--address-file={addresses}", f"--patience={self.patience}",
+            "--scheduler-name=default-scheduler", f"--managed-resource={burst.RESOURCE}"])
+        plane.group.wait_until("hamid-scheduler", child, addresses.exists, 60)
+        address = addresses.read_text(encoding="ascii").split()[0]
+        plane.group.wait_until("hamid-scheduler", child,
+                               lambda: burst.binder_is_ready(address), 60)
+        plane.start_scheduler([manifests.extender(f"http://{address}", burst.RESOURCE,
+                                                  timeout=self.patience)])

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""End to end, on a real API server: a burst of pods from their creation to the last success.
+
+In turns: the bare floor (a tight client that does the same calls, or the writes alone, without
+any lock) and hamid behind kube-scheduler. All times and counts come from the audit log.
+"""
+
+import statistics
+
+from bench import bursts, figures, report, stages
+from cluster import control_plane, processes
+
+ABOUT = "bursts on a real API server: hamid, and the bare writes without any lock"
+MAIN = bursts.Size(40, 1)
+MORE = (bursts.Size(1, 1), bursts.Size(10, 1), bursts.Size(40, 4), bursts.Size(400, 10))
+
+
+class Turns:
+    """What each way did, turn by turn, for one size."""
+
+    def __init__(self, world, ways):
+        self.world = world
+        self.ways = ways
+        self.outcomes = {way.name: [] for way in ways}
+
+    def run(self, size, repeats):
+        """Another way comes first in each turn, so that none has the warmest machine always."""
+        for turn in range(repeats):
+            first = turn % len(self.ways)
+            for way in self.ways[first:] + self.ways[:first]:
+                self.outcomes[way.name].append(self.world.run(way, size))
+
+    def seconds(self, name):
+        return [outcome.seconds for outcome in self.outcomes[name]]
+
+    def values(self, name, figure):
+        return [outcome.values[figure] for outcome in self.outcomes[name]]
+
+    def extra(self, name, key):
+        return [outcome.extra[key] for outcome in self.outcomes[name]]
+
+
+def stage_table(ways):
+    """Where a pod's time goes, stage by stage, beside the floor; and the sentence about it."""
+    rows = []
+    excess = []
+    for name in stages.NAMES:
+        mine = _stage(ways["hamid"], name)
+        bare = _stage(ways["floor"], name)
+        rows.append([name, f"{mine:.2f}", f"{bare:.2f}"])
+        excess.append((mine - bare, name))
+    excess.sort(reverse=True)
+    told = ", ".join(f"{name} +{more:.2f}" for more, name in excess[:3] if more > 0)
+    table = report.Table("A pod's time by stage, in ms (medians)",
+                         ["stage", "hamid", "same calls without a lock"], rows)
+    return table, f"ms a pod beyond the floor: {told}"
+
+
+def _stage(outcomes, name):
+    found = [value for outcome in outcomes for value in outcome.stages.get(name, ())]
+    return statistics.median(found) if found else 0.0
+
+
+def _goals(turns, limit):
+    hamid = turns.seconds("hamid")
+    writes = figures.figure(turns.values("hamid", "api_writes_per_pod"))
+    reads = figures.figure(turns.values("hamid", "api_reads_per_pod"))
+    return [
+        figures.Goal("makespan_over_same_calls",
+                     "burst of 40 on one node over the same calls without a lock",
+                     figures.ratio(hamid, turns.seconds("floor")), 1.05, stopped_by=limit),
+        figures.Goal("makespan_over_floor", "burst of 40 on one node over the bare writes",
+                     figures.ratio(hamid, turns.seconds("floor-writes")), 1.15,
+                     stopped_by=limit),
+        figures.Goal("writes_per_pod", "writes of hamid for each pod", writes, 3,
+                     stopped_by=_who(turns, 0)),
+        figures.Goal("reads_per_pod", "reads of hamid for each pod", reads, 2,
+                     stopped_by=_who(turns, 1)),
+    ]
+
+
+def _who(turns, which):
+    """Which of hamid's roles makes how many calls."""
+    shares = {}
+    for outcome in turns.outcomes["hamid"]:
+        for user, counts in outcome.calls.items():
+            if user.startswith("hamid"):
+                shares.setdefault(user, []).append(counts[which] / outcome.size.pods)
+    return "a pod: " + ", ".join(f"{user} {statistics.median(found):.2f}"
+                                 for user, found in sorted(shares.items()))
+
+
+def _table(turns, size):
+    rows = []
+    for name in turns.outcomes:
+        seconds = turns.seconds(name)
+        rows.append([name, figures.figure(seconds, "s").text(),
+                     figures.ratio(seconds, turns.seconds("floor")).text(),
+                     str(max(turns.values(name, "failed_binds")))])
+    return report.Table(size.text, ["way", "makespan", "over the same calls without a lock",
+                                    "failed binds"], rows)
+
+
+def _main(setting, world, findings):
+    hamid = bursts.Hamid()
+    hamid.start(world, MAIN)
+    try:
+        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(False)])
+        turns.run(MAIN, setting.repeats)
+    finally:
+        hamid.stop(world)
+    table, limit = stage_table(turns.outcomes)
+    findings.goals += _goals(turns, limit)
+    findings.tables += [_table(turns, MAIN), table]
+    findings.charts.append(report.Chart(
+        "burst", MAIN.text, "s", [(name, statistics.median(turns.seconds(name)))
+                                  for name in turns.outcomes]))
+    over = figures.ratio(turns.extra("floor", "patch_us"), turns.extra("floor", "loop_us"))
+    findings.figures["floor_patch_over_loop"] = over
+    findings.notes.append(f"The floor's median PATCH of a node takes {over.text()} of what it "
+                          "takes a plain loop of curl_easy_perform with the same pauses.")
+    setting.say(findings.notes[-1])
+    return turns
+
+
+def _sizes(setting, world, findings):
+    for size in MORE:
+        hamid = bursts.Hamid()
+        hamid.start(world, size)
+        try:
+            turns = Turns(world, [bursts.Floor(True), hamid])
+            turns.run(size, setting.repeats)
+        finally:
+            hamid.stop(world)
+        findings.tables.append(_table(turns, size))
+
+
+def run(setting):
+    setting.build_targets("hamid", "standin-kubelet", "bench-floor")
+    findings = figures.Findings()
+    try:
+        with control_plane.ControlPlane(setting.kubernetes) as plane:
+            world = bursts.World(plane, setting.build, setting.say)
+            _main(setting, world, findings)
+            if not setting.is_quick:
+                _sizes(setting, world, findings)
+    except processes.Failed as error:
+        raise RuntimeError(str(error)) from error
+    return findings

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of what is read out of the audit log for the bursts."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+for folder in (ROOT, ROOT / "tests"):
+    sys.path.insert(0, str(folder))
+
+from bench import bursts, stages  # noqa: E402
+from checker import events  # noqa: E402
+
+
+def _stamp(milliseconds):
+    return f"2026-01-01T00:00:00.{milliseconds:03d}000Z"
+
+
+def _line(begin, end, user, verb, resource, name="", sub="", request=None, response=None):
+    return json.dumps({
+        "auditID": f"{begin}-{end}-{verb}-{resource}", "verb": verb, "stage": "ResponseComplete",
+        "user": {"username": user}, "responseStatus": {"code": 200},
+        "objectRef": {"resource": resource, "subresource": sub, "namespace": "default",
+                      "name": name},
+        "requestObject": request, "responseObject": response,
+        "requestReceivedTimestamp": _stamp(begin), "stageTimestamp": _stamp(end)})
+
+
+def _pod_lines(name, begin, user="hamid-scheduler", node_user="hamid-node"):
+    """lock 3 ms, 1 ms pause, Binding 2 ms, 4 ms pause, reads 2 ms, Allocate 20 ms, success 3 ms"""
+    meta = {"kind": "Pod", "metadata": {"uid": "uid-" + name, "name": name}}
+    done = [{"op": "add", "path": "/metadata/annotations/hami.io~1mutex.done", "value": "1"}]
+    yield _line(begin, begin + 3, user, "patch", "nodes", "gpu-0", request=[])
+    yield _line(begin + 4, begin + 6, user, "create", "pods", name, "binding", request={
+        "metadata": {"uid": "uid-" + name}, "target": {"name": "gpu-0"}})
+    yield _line(begin + 10, begin + 11, node_user, "get", "nodes", "gpu-0")
+    yield _line(begin + 10, begin + 12, node_user, "list", "pods")
+    yield _line(begin + 32, begin + 35, node_user, "patch", "pods", name, request=done,
+                response=meta)
+
+
+class Stages(unittest.TestCase):
+    def setUp(self):
+        self.events = events.read([*_pod_lines("burst-1-0", 100), *_pod_lines("burst-1-1", 142),
+                                   _line(300, 301, "kube-scheduler", "get", "nodes", "gpu-0")])
+
+    def test_each_stage_ends_where_the_next_begins(self):
+        found = stages.stages(self.events, "burst-1", "hamid")
+        expected = {stages.LOCK: 3, stages.TO_BINDING: 1, stages.BINDING: 2, stages.TO_READS: 4,
+                    stages.READS: 2, stages.ALLOCATE: 20, stages.SUCCESS: 3}
+        for name, milliseconds in expected.items():
+            self.assertEqual([round(value, 3) for value in found[name]], [milliseconds] * 2, name)
+        self.assertEqual([round(value, 3) for value in found[stages.TO_NEXT]], [7])
+
+    def test_all_stages_together_make_the_makespan(self):
+        found = stages.stages(self.events, "burst-1", "hamid")
+        self.assertAlmostEqual(sum(sum(values) for values in found.values()), 77, places=3)
+
+    def test_without_reads_the_allocate_follows_the_binding(self):
+        without = [event for event in self.events if not event.is_read]
+        found = stages.stages(without, "burst-1", "hamid")
+        self.assertEqual([round(value, 3) for value in found[stages.ALLOCATE]], [26, 26])
+        self.assertEqual([round(value, 3) for value in found[stages.READS]], [0, 0])
+
+    def test_pods_of_other_bursts_are_left_out(self):
+        self.assertFalse(any(stages.stages(self.events, "burst-2", "hamid").values()))
+
+
+class Bursts(unittest.TestCase):
+    def test_calls_are_counted_by_user_within_the_burst(self):
+        found = events.read(_pod_lines("burst-1-0", 100))
+        begin = found[0].received
+        calls = bursts.split_calls(found, begin, begin + 0.0105)
+        self.assertEqual(calls, {"hamid-scheduler": (2, 0), "hamid-node": (0, 2)})
+
+    def test_a_pod_is_over_when_served_or_refused(self):
+        served = bursts.pod("a", 1, "gpu-0", "nobody", "x")
+        self.assertFalse(bursts.is_over(served))
+        served["metadata"]["annotations"]["hami.io/bind-phase"] = "success"
+        self.assertTrue(bursts.is_over(served))
+        self.assertTrue(bursts.is_over({"metadata": {}, "status": {"phase": "Failed"}}))
+
+    def test_a_pod_asks_for_a_device_of_its_node(self):
+        made = bursts.pod("a", 7, "gpu-3", "nobody", "x")
+        self.assertEqual(made["spec"]["nodeSelector"], {"kubernetes.io/hostname": "gpu-3"})
+        self.assertEqual(made["metadata"]["annotations"]["hami.io/vgpu-node"], "gpu-3")
+        self.assertEqual(made["spec"]["containers"][0]["resources"]["limits"],
+                         {"nvidia.com/gpu": "1"})
+
+
+if __name__ == "__main__":
+    unittest.main()
