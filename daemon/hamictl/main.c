@@ -4,6 +4,7 @@
  * hamictl: what an operator looks at when a pod does not start, and how he lets a lock go
  * that nobody else will. Here: the command line; the commands have a file each.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,17 @@ static int run(const struct command *command, int argc, char **argv)
     return command->run(&options);
 }
 
+/* A program that reads from a file must learn that the end is missing. */
+static int end_output(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        (void)fprintf(stderr, "hamictl: could not write all of it: %s\n",
+                      strerror(errno));
+        return status != 0 ? status : EXIT_FAILED;
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     size_t count = 0;
@@ -136,7 +148,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < count; i++) {
         if (strcmp(word, commands[i].word) == 0) {
             (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-            return run(&commands[i], argc - 2, argv + 2);
+            return end_output(run(&commands[i], argc - 2, argv + 2));
         }
     }
     show_help(stderr);

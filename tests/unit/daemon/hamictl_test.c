@@ -121,6 +121,15 @@ START_TEST(test_mistakes_are_told_with_what_to_do)
 }
 END_TEST
 
+START_TEST(test_output_that_could_not_be_written_whole_is_a_failure)
+{
+    running_start(&running, NULL);
+    ck_assert_int_eq(hamictl_run(&running, "locks -o json >/dev/full"), 1);
+    hamictl_expect("could not write all of it: No space left on device");
+    running_stop(&running);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hamictl as a whole");
@@ -133,6 +142,7 @@ int main(void)
     tcase_add_test(
         all, test_case_1_27_behind_a_stale_holder_a_bind_is_refused_at_once_and_counted);
     tcase_add_test(all, test_mistakes_are_told_with_what_to_do);
+    tcase_add_test(all, test_output_that_could_not_be_written_whole_is_a_failure);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
