@@ -279,7 +279,7 @@ END_TEST
  * Two hundred owners come, leave, come back and are served in any order. What is asserted
  * is counted here, by looking at everybody: no sums, no trees.
  */
-enum { OWNERS = 200, STEPS = 20000 };
+enum { OWNERS = 200, STEPS = 10000 };
 
 static struct owner {
     struct hami_internal_waiter waiter;
@@ -431,7 +431,7 @@ END_TEST
 
 START_TEST(very_many_waiters_leave_and_come_back_in_any_order)
 {
-    enum { MANY = 200000 };
+    enum { MANY = 50000 };
     struct hami_internal_queue queue;
     struct hami_internal_waiter *many = calloc(MANY, sizeof(*many));
     uint64_t last = 0;
