@@ -114,7 +114,7 @@ static void give_place(struct hami_wait *wait)
     }
     (void)pthread_mutex_lock(&lock->kept_mutex);
     queued->place =
-        hami_internal_places_take(lock->kept, wait->grant->owner.uid, wait->node->name,
+        hami_internal_places_take(lock->kept, wait->owner.uid, wait->node->name,
                                   wait->since_ns, &queued->overtaken);
     (void)pthread_mutex_unlock(&lock->kept_mutex);
     queued->returned = queued->place != 0;
@@ -129,7 +129,7 @@ static void keep_place(const struct hami_wait *wait)
 
     if (wait->queued.place != 0) {
         (void)pthread_mutex_lock(&lock->kept_mutex);
-        hami_internal_places_keep(lock->kept, wait->grant->owner.uid, wait->node->name,
+        hami_internal_places_keep(lock->kept, wait->owner.uid, wait->node->name,
                                   wait->queued.place, wait->queued.overtaken,
                                   wait->since_ns);
         (void)pthread_mutex_unlock(&lock->kept_mutex);
@@ -169,7 +169,7 @@ static int check_room(const struct hami_wait *wait, struct hami_error *error)
     const struct hami_internal_node *node = wait->node;
     struct hami_nodelock *lock = wait->lock;
     uint32_t own_max = lock->config.waiters_per_namespace_max, crowd_count;
-    const char *own = wait->grant->owner.namespace_name;
+    const char *own = wait->owner.namespace_name;
 
     if (own_max != 0) {
         uint32_t own_count =
@@ -193,7 +193,7 @@ static int check_room(const struct hami_wait *wait, struct hami_error *error)
             error, HAMI_E_LIMIT,
             "queue of %s is full: %u of %u waiters are of namespace %s", node->name,
             crowd_count, node->waiter_count,
-            LIST_ENTRY(crowd, struct hami_wait, queued)->grant->owner.namespace_name);
+            LIST_ENTRY(crowd, struct hami_wait, queued)->owner.namespace_name);
     }
     return refuse(wait, &lock->counters.refused_full, error);
 }
@@ -252,7 +252,7 @@ static bool must_wait(const struct hami_wait *wait)
 static void insert(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
-    const struct hami_owner *owner = &wait->grant->owner;
+    const struct hami_owner *owner = &wait->owner;
 
     hami_internal_queue_insert(&node->queue, &wait->queued);
     hami_internal_owners_add(

@@ -21,8 +21,11 @@ void hami_internal_after_init(struct hami_internal_after *after,
     list_init(&after->ready_dones);
     list_init(&after->ended_grants);
     after->fact_count = after->sleeper_count = 0;
-    after->need_call = after->need_grant = after->lost = after->wake = false;
+    after->need_call = after->need_grant = after->need_lease = false;
+    after->lost = after->wake = false;
+    after->need_room = 0;
     after->abort = after->free_call = NULL;
+    after->free_lease = NULL;
     after->log_count = 0;
     after->change_count = 0;
 }
@@ -144,6 +147,8 @@ void hami_internal_after_run(struct hami_internal_after *after)
     after->fact_count = 0;
     hami_internal_call_retire(lock, after->free_call);
     after->free_call = NULL;
+    hami_internal_memory_free(hami_internal_allocator(lock), after->free_lease);
+    after->free_lease = NULL;
     for (size_t i = 0; i < after->log_count; i++) {
         lock->config.log(lock->config.log_data, after->logs[i].level,
                          after->logs[i].line);

@@ -87,6 +87,10 @@ static void give_share(struct hami_wait *wait, struct hami_internal_grant *grant
 {
     hami_lease *lease = wait->lease;
 
+    if (grant == wait->grant) {
+        grant->judged = wait->judged;
+        wait->judged = NULL;
+    }
     lease->grant = grant;
     grant->shares++;
     list_insert(&wait->node->leases, &lease->link);
@@ -117,7 +121,7 @@ static void part_from_grant(struct hami_wait *wait,
 static void settle_place(const struct hami_wait *wait, int code)
 {
     struct hami_nodelock *lock = wait->lock;
-    const char *uid = wait->grant->owner.uid, *node = wait->node->name;
+    const char *uid = wait->owner.uid, *node = wait->node->name;
     uint64_t now = hami_internal_now(lock);
     bool left =
         code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED || code == HAMI_E_LIMIT;
@@ -139,22 +143,16 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
                                  ...)
 {
     struct hami_internal_node *node = wait->node;
+    struct hami_error outlook = {.position = 0};
     va_list arguments;
 
     wait->ended = true;
-    wait->error.size = sizeof(wait->error);
-    wait->error.code = code;
     if (code == HAMI_E_TIMEDOUT || code == HAMI_E_LIMIT) {
-        hami_internal_admit_foresee(wait, hami_internal_now(node->lock), &wait->error);
+        hami_internal_admit_foresee(wait, hami_internal_now(node->lock), &outlook);
         node->refusals += code == HAMI_E_LIMIT;
     }
     if (code == 0) {
         hami_internal_queue_served(&node->queue, &wait->queued);
-    }
-    if (code < 0) {
-        va_start(arguments, format);
-        (void)vsnprintf(wait->error.text, sizeof(wait->error.text), format, arguments);
-        va_end(arguments);
     }
     hami_internal_queue_remove(&node->queue, &wait->queued);
     hami_internal_owners_remove(node, &wait->owner_link);
@@ -167,6 +165,17 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
         node->operation_wait = NULL;
     }
     settle_place(wait, code);
+    /* It has left the queue and all indices: from here on `end` has their room. */
+    wait->end.code = code;
+    wait->end.position = outlook.position;
+    wait->end.waiting = outlook.waiting;
+    wait->end.expected_ns = outlook.expected_ns;
+    wait->end.text[0] = '\0';
+    if (code < 0) {
+        va_start(arguments, format);
+        (void)vsnprintf(wait->end.text, sizeof(wait->end.text), format, arguments);
+        va_end(arguments);
+    }
     if (code == 0) {
         give_share(wait, grant);
     }
@@ -175,7 +184,7 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
     if (wait->blocking) {
         hami_internal_after_wake(after, &wait->parking);
     } else {
-        list_insert(&after->ready_waits, &wait->queued.link);
+        list_insert(&after->ready_waits, &wait->ready_link);
     }
 }
 

@@ -9,61 +9,92 @@
 #include "memory.h"
 #include "record.h"
 
-static struct hami_internal_grant *allocate(const struct hami_nodelock *lock,
-                                            const size_t *sizes, char **texts)
-{
-    size_t bytes = sizeof(struct hami_internal_grant);
+enum { TEXTS = 5 }; /* namespace, name, uid, value, lease */
 
-    for (size_t i = 0; i < 5; i++) {
+static size_t sum(const size_t *sizes)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < TEXTS; i++) {
         bytes += sizes[i];
     }
+    return bytes;
+}
+
+static void lay_out(struct hami_internal_grant *grant, const size_t *sizes, char **texts)
+{
+    char *at = (char *)(grant + 1);
+
+    for (size_t i = 0; i < TEXTS; i++) {
+        texts[i] = at;
+        at += sizes[i];
+    }
+    grant->owner.namespace_name = texts[0];
+    grant->owner.name = texts[1];
+    grant->owner.uid = texts[2];
+    grant->value = texts[3];
+    grant->lease = texts[4];
+    grant->lease_size = sizes[4];
+}
+
+static void measure(const struct hami_nodelock *lock, const struct hami_owner *owner,
+                    size_t *sizes)
+{
+    sizes[0] = strlen(owner->namespace_name) + 1;
+    sizes[1] = strlen(owner->name) + 1;
+    sizes[2] = strlen(owner->uid) + 1;
+    sizes[3] = sizeof("0000-00-00T00:00:00Z,,") + sizes[0] + sizes[1];
+    sizes[4] = hami_internal_record_lease_size(sizes[3], sizes[2], strlen(lock->holder));
+}
+
+size_t hami_internal_grant_room(const struct hami_nodelock *lock,
+                                const struct hami_owner *owner)
+{
+    size_t sizes[TEXTS];
+
+    measure(lock, owner, sizes);
+    return sum(sizes);
+}
+
+struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
+                                                    size_t room)
+{
     struct hami_internal_grant *grant =
-        hami_internal_memory_zero(hami_internal_allocator(lock), bytes);
+        hami_internal_memory_zero(hami_internal_allocator(lock), sizeof(*grant) + room);
+
     if (grant) {
-        char *at = (char *)(grant + 1);
-        for (size_t i = 0; i < 5; i++) {
-            texts[i] = at;
-            at += sizes[i];
-        }
         list_init(&grant->link);
-        grant->owner.namespace_name = texts[0];
-        grant->owner.name = texts[1];
-        grant->owner.uid = texts[2];
-        grant->value = texts[3];
-        grant->lease = texts[4];
-        grant->lease_size = sizes[4];
+        grant->room = room;
     }
     return grant;
 }
 
-struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
-                                                    const struct hami_owner *owner)
+void hami_internal_grant_name(const struct hami_nodelock *lock,
+                              struct hami_internal_grant *grant,
+                              const struct hami_owner *owner)
 {
-    const size_t value = sizeof("0000-00-00T00:00:00Z,,") +
-                         strlen(owner->namespace_name) + strlen(owner->name);
-    const size_t sizes[] = {
-        strlen(owner->namespace_name) + 1, strlen(owner->name) + 1,
-        strlen(owner->uid) + 1, value,
-        hami_internal_record_lease_size(value, strlen(owner->uid), strlen(lock->holder))};
-    char *texts[5];
-    struct hami_internal_grant *grant = allocate(lock, sizes, texts);
+    size_t sizes[TEXTS];
+    char *texts[TEXTS];
 
-    if (grant) {
-        memcpy(texts[0], owner->namespace_name, sizes[0]);
-        memcpy(texts[1], owner->name, sizes[1]);
-        memcpy(texts[2], owner->uid, sizes[2]);
-    }
-    return grant;
+    measure(lock, owner, sizes);
+    lay_out(grant, sizes, texts);
+    memcpy(texts[0], owner->namespace_name, sizes[0]);
+    memcpy(texts[1], owner->name, sizes[1]);
+    memcpy(texts[2], owner->uid, sizes[2]);
 }
 
 struct hami_internal_grant *
 hami_internal_grant_new_spare(const struct hami_nodelock *lock)
 {
-    const size_t sizes[] = {64, 254, HAMI_NODELOCK_UID_MAX + 1, HAMI_LOCK_VALUE_MAX,
-                            HAMI_LEASE_TEXT_MAX};
-    char *texts[5];
+    const size_t sizes[TEXTS] = {64, 254, HAMI_NODELOCK_UID_MAX + 1, HAMI_LOCK_VALUE_MAX,
+                                 HAMI_LEASE_TEXT_MAX};
+    char *texts[TEXTS];
+    struct hami_internal_grant *grant = hami_internal_grant_new(lock, sum(sizes));
 
-    return allocate(lock, sizes, texts);
+    if (grant) {
+        lay_out(grant, sizes, texts);
+    }
+    return grant;
 }
 
 struct hami_internal_grant *hami_internal_grant_free(const struct hami_nodelock *lock,

@@ -7,9 +7,18 @@
 #include "internal.h"
 #include "record.h"
 
-/* A grant for an owner; its texts are copied behind it. NULL = out of memory. */
+/* Bytes that the texts of an owner's grant take. */
+size_t hami_internal_grant_room(const struct hami_nodelock *lock,
+                                const struct hami_owner *owner);
+
+/* A grant with so much room for texts, and none yet. NULL = out of memory. */
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
-                                                    const struct hami_owner *owner);
+                                                    size_t room);
+
+/* Makes it an owner's; there must be room enough. */
+void hami_internal_grant_name(const struct hami_nodelock *lock,
+                              struct hami_internal_grant *grant,
+                              const struct hami_owner *owner);
 
 /* A grant that can take over any record of ours found in the store (see _adopt). */
 struct hami_internal_grant *

@@ -142,8 +142,8 @@ struct hami_internal_grant {
     bool takes_own;    /* it replaces a lock of its own owner */
     enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
                                              there was none, or it was ours to pass on */
-    char *value, *lease; /* lock value and lease text as written; behind the struct */
-    size_t lease_size;
+    char *value, *lease;     /* lock value and lease text as written; behind the struct */
+    size_t lease_size, room; /* room: for all texts */
     struct hami_internal_facts
         *judged;             /* the facts that the take was judged by; NULL = none */
     uint32_t shares;         /* leases not consumed */
@@ -189,32 +189,50 @@ enum hami_internal_asker {
     ASKER_SUSPECT /* a watch contradicts: read it now, wherever it stands in the queue */
 };
 
-/* One acquire. Guarded by the node's mutex until ended. */
+/* How a wait ended: the parts of its hami_error. */
+struct hami_internal_end {
+    int code;
+    uint32_t position, waiting;
+    uint64_t expected_ns;
+    char text[400];
+};
+
+/*
+ * One acquire. Guarded by the node's mutex until ended. There may be very many: what only
+ * its turn needs is made then, and its end is told in the room that its place in the
+ * queue took.
+ */
 struct hami_wait {
-    struct hami_internal_waiter
-        queued; /* node.queue; its link then in after.ready and nodelock.ready */
-    struct hami_internal_owner_link owner_link, uid_link;
-    struct hami_internal_timer timer;      /* node.deadlines, kind TIMER_WAIT */
+    union {
+        struct {                                /* until it has ended */
+            struct hami_internal_waiter queued; /* node.queue */
+            struct hami_internal_owner_link owner_link, uid_link;
+            struct hami_internal_timer timer; /* node.deadlines, kind TIMER_WAIT */
+        };
+        struct hami_internal_end end;
+    };
+    struct hami_internal_list ready_link;  /* after.ready and nodelock.ready */
     struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
     struct hami_nodelock *lock;
     struct hami_internal_node *node;
-    const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
-    size_t key_count;
-    const char *group; /* NULL = none; behind the struct */
+    const struct hami_internal_key **keys; /* behind the struct, as all texts */
+    struct hami_owner owner;
+    const char *group; /* NULL = none */
     uint64_t since_ns, deadline_ns;
     bool try_only, own, ended, blocking;
+    uint8_t key_count;
     enum hami_internal_asker asker;
-    uint64_t asker_ns; /* when its inspection began */
+    uint64_t asker_ns;                  /* when its inspection began */
+    struct hami_internal_facts *judged; /* what that told; NULL = nothing */
     uint64_t retry_ns;
     uint32_t retries, senseless;
-    int failure;                       /* last code that a retry may mend; 0 = none */
-    struct hami_internal_grant *grant; /* made ahead: nothing is allocated under a lock */
+    int failure; /* last code that a retry may mend; 0 = none */
+    struct hami_internal_parking parking;
+    struct hami_internal_grant *grant; /* made when its turn comes; see serve.c */
     hami_lease *lease;                 /* likewise */
     hami_acquired_fn callback;
     void *data;
     hami_cancel *cancel;
-    struct hami_internal_parking parking;
-    struct hami_error error;
 };
 
 enum hami_internal_operation {
@@ -262,7 +280,9 @@ struct hami_internal_node {
     bool doubt_removes, doubt_refused;
     /* made ahead */
     hami_call *spare_call;
-    struct hami_internal_grant *spare_grant;
+    struct hami_internal_grant *spare_grant; /* for a record that was found */
+    struct hami_internal_grant *next_grant;  /* for a waiter whose turn it is */
+    hami_lease *next_lease;                  /* likewise */
     /* knowledge */
     char version[64];        /* "" = unknown */
     uint64_t version_number; /* 0 = not a number */
@@ -290,11 +310,13 @@ struct hami_internal_after {
     struct hami_internal_list ended_grants;             /* to be freed */
     struct hami_internal_facts *facts[8];               /* to be freed */
     size_t fact_count;
-    bool need_call, need_grant, lost, wake;
+    bool need_call, need_grant, need_lease, lost, wake;
+    size_t need_room;         /* of a waiter's grant; 0 = none is needed */
     atomic_uint *sleepers[4]; /* to be woken: see park.h */
     size_t sleeper_count;
     hami_call *abort; /* with a reference of its own */
     hami_call *free_call;
+    hami_lease *free_lease;
     struct {
         enum hami_log_level level;
         char line[480];

@@ -182,7 +182,7 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
         return LOOK_BLOCKED;
     }
     if (slot->record.kind == HAMI_LOCK_FREE ||
-        hami_internal_node_is_own(slot, &wait->grant->owner)) {
+        hami_internal_node_is_own(slot, &wait->owner)) {
         slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
         return LOOK_AVAILABLE;
     }

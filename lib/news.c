@@ -160,7 +160,7 @@ static bool is_owner(const char *namespace_name, const char *name,
 static void suspect(struct hami_wait *wait, const struct hami_owner *owner,
                     const struct hami_owner_facts *facts)
 {
-    const struct hami_owner *waiting = &wait->grant->owner;
+    const struct hami_owner *waiting = &wait->owner;
 
     if (wait->asker != ASKER_SUSPECT &&
         is_owner(waiting->namespace_name, waiting->name, owner) &&

@@ -117,6 +117,8 @@ struct hami_internal_node *hami_internal_node_free(struct hami_internal_node *no
     hami_internal_call_free(node->spare_call);
     hami_internal_call_free(node->call);
     hami_internal_grant_free(lock, node->spare_grant);
+    hami_internal_grant_free(lock, node->next_grant);
+    hami_internal_memory_free(allocator, node->next_lease);
     (void)pthread_mutex_destroy(&node->mutex);
     hami_internal_memory_free(allocator, node->history);
     hami_internal_memory_free(allocator, node->name);
@@ -435,7 +437,7 @@ void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wa
     bool own = false;
 
     for (size_t i = 0; i < node->slot_count && !own; i++) {
-        own = is_own_slot(node->slots[i], &wait->grant->owner);
+        own = is_own_slot(node->slots[i], &wait->owner);
     }
     node->owners += own;
     node->owners -= wait->own;

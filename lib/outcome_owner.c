@@ -39,12 +39,12 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
     } else {
         struct hami_internal_facts *facts = take_facts(answer);
         bool suspect = wait->asker == ASKER_SUSPECT;
-        const char *unfit = facts->facts.known
-                                ? hami_internal_protocol_unfit(
-                                      &facts->facts, wait->grant->owner.uid, node->name)
-                                : NULL;
-        hami_internal_after_free_facts(after, wait->grant->judged);
-        wait->grant->judged = facts;
+        const char *unfit =
+            facts->facts.known
+                ? hami_internal_protocol_unfit(&facts->facts, wait->owner.uid, node->name)
+                : NULL;
+        hami_internal_after_free_facts(after, wait->judged);
+        wait->judged = facts;
         wait->asker_ns = began_ns;
         node->suspects -= suspect;
         wait->asker = ASKER_FIT;
@@ -56,10 +56,9 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
                 hami_internal_outcome_retry_wait(wait, HAMI_E_TRANSPORT, after);
             }
         } else if (unfit) {
-            hami_internal_node_end_wait(wait, HAMI_E_LOST, NULL, after,
-                                        "pod %s/%s, node %s: %s",
-                                        wait->grant->owner.namespace_name,
-                                        wait->grant->owner.name, node->name, unfit);
+            hami_internal_node_end_wait(
+                wait, HAMI_E_LOST, NULL, after, "pod %s/%s, node %s: %s",
+                wait->owner.namespace_name, wait->owner.name, node->name, unfit);
         }
     }
 }
@@ -72,8 +71,7 @@ static void renew_askers(struct hami_internal_node *node, const char *uid)
     LIST_EACH(link, &node->queue.waiters)
     {
         struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
-        if (wait->asker == ASKER_FIT &&
-            (!uid || strcmp(wait->grant->owner.uid, uid) == 0)) {
+        if (wait->asker == ASKER_FIT && (!uid || strcmp(wait->owner.uid, uid) == 0)) {
             wait->asker = ASKER_UNKNOWN;
         }
     }

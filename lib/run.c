@@ -16,6 +16,7 @@
 #include "dispatch.h"
 #include "grant.h"
 #include "machine.h"
+#include "memory.h"
 #include "node.h"
 #include "outcome.h"
 #include "nodes.h"
@@ -167,34 +168,71 @@ static void count_work(struct hami_internal_node *node)
     }
 }
 
+static bool needs_any(const struct hami_internal_after *after)
+{
+    return after->need_call || after->need_grant || after->need_lease ||
+           after->need_room > 0;
+}
+
+static hami_lease *make_lease(struct hami_internal_node *node)
+{
+    hami_lease *lease =
+        hami_internal_memory_zero(hami_internal_allocator(node->lock), sizeof(*lease));
+
+    if (lease) {
+        list_init(&lease->link);
+        lease->lock = node->lock;
+        lease->node = node;
+        lease->references = 1;
+    }
+    return lease;
+}
+
+/* Puts a grant that was made where it belongs; one that is there already is replaced. */
+static void put_grant(struct hami_internal_grant **place,
+                      struct hami_internal_grant *grant,
+                      struct hami_internal_after *after)
+{
+    if (grant && *place) {
+        list_insert(&after->ended_grants, &(*place)->link);
+    }
+    *place = grant ? grant : *place;
+}
+
 /* What plan asked for is made without the lock. Returns false if memory is out: a timer
  * tries again. */
 static bool make_ahead(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = node->lock;
     hami_call *call = NULL;
-    struct hami_internal_grant *grant = NULL;
-    bool need_call = after->need_call, need_grant = after->need_grant;
+    struct hami_internal_grant *spare = NULL, *grant = NULL;
+    hami_lease *lease = NULL;
+    bool need_call = after->need_call, need_spare = after->need_grant;
+    bool need_lease = after->need_lease;
+    size_t room = after->need_room;
 
-    after->need_call = after->need_grant = false;
+    after->need_call = after->need_grant = after->need_lease = false;
+    after->need_room = 0;
     (void)pthread_mutex_unlock(&node->mutex);
-    if (need_call) {
-        call = hami_internal_call_get(lock);
-    }
-    if (need_grant) {
-        grant = hami_internal_grant_new_spare(lock);
-    }
+    hami_internal_after_run(after);
+    call = need_call ? hami_internal_call_get(lock) : NULL;
+    spare = need_spare ? hami_internal_grant_new_spare(lock) : NULL;
+    lease = need_lease ? make_lease(node) : NULL;
+    grant = room > 0 ? hami_internal_grant_new(lock, room) : NULL;
     (void)pthread_mutex_lock(&node->mutex);
-    bool made = (!need_call || call) && (!need_grant || grant);
+    bool made = (!need_call || call) && (!need_spare || spare) &&
+                (!need_lease || lease) && (room == 0 || grant);
     if (node->spare_call) {
         after->free_call = call;
     } else {
         node->spare_call = call;
     }
-    if (node->spare_grant && grant) {
-        list_insert(&after->ended_grants, &grant->link);
-    } else if (grant) {
-        node->spare_grant = grant;
+    put_grant(&node->spare_grant, spare, after);
+    put_grant(&node->next_grant, grant, after);
+    if (lease && node->next_lease) {
+        after->free_lease = lease;
+    } else if (lease) {
+        node->next_lease = lease;
     }
     return made;
 }
@@ -217,7 +255,7 @@ void hami_internal_run(struct hami_internal_node *node, struct hami_internal_aft
         hami_internal_node_expire(node, hami_internal_now(node->lock), after);
         watch_call(node, after);
         hami_internal_machine_plan(node, after);
-        if (after->need_call || after->need_grant) {
+        if (needs_any(after)) {
             if (make_ahead(node, after)) {
                 continue;
             }

@@ -48,7 +48,7 @@ static struct hami_internal_slot *own_permit(const struct hami_internal_round *r
     for (size_t permit = 0; wait->own && permit < key->permits; permit++) {
         struct hami_internal_slot *slot =
             hami_internal_node_slot(round->node, key, permit);
-        if (hami_internal_node_is_own(slot, &wait->grant->owner)) {
+        if (hami_internal_node_is_own(slot, &wait->owner)) {
             return slot;
         }
     }
@@ -110,8 +110,7 @@ static struct hami_internal_grant *own_grant(const struct hami_internal_round *r
     {
         struct hami_internal_grant *grant =
             LIST_ENTRY(link, struct hami_internal_grant, link);
-        if (hami_internal_node_is_shared(grant, &wait->grant->owner) &&
-            covers(grant, wait)) {
+        if (hami_internal_node_is_shared(grant, &wait->owner) && covers(grant, wait)) {
             return grant;
         }
     }
@@ -121,7 +120,7 @@ static struct hami_internal_grant *own_grant(const struct hami_internal_round *r
 static enum hami_internal_look start_asker(struct hami_internal_round *round,
                                            struct hami_wait *wait)
 {
-    const struct hami_owner *owner = &wait->grant->owner;
+    const struct hami_owner *owner = &wait->owner;
     hami_call *call =
         hami_internal_machine_begin(round->node, OPERATION_INSPECT_ASKER, round->after);
 
@@ -230,13 +229,38 @@ static bool takes_over(const struct hami_internal_slot *slot)
            !(slot->grant && slot->grant->state == GRANT_RELEASING);
 }
 
+/*
+ * A lease, and for a take a grant, are made when the turn comes, so that who waits is
+ * small. False if they have to be made first: that is asked for.
+ */
+static bool equip(struct hami_internal_round *round, struct hami_wait *wait, bool takes)
+{
+    struct hami_internal_node *node = round->node;
+    struct hami_internal_after *after = round->after;
+    size_t room =
+        takes && !wait->grant ? hami_internal_grant_room(node->lock, &wait->owner) : 0;
+
+    if (!wait->lease) {
+        wait->lease = node->next_lease;
+        node->next_lease = NULL;
+        after->need_lease = !wait->lease;
+    }
+    if (room > 0 && node->next_grant && node->next_grant->room >= room) {
+        wait->grant = node->next_grant;
+        node->next_grant = NULL;
+        hami_internal_grant_name(node->lock, wait->grant, &wait->owner);
+    } else {
+        after->need_room = room;
+    }
+    return !after->need_lease && after->need_room == 0;
+}
+
 static enum hami_internal_look start_take(struct hami_internal_round *round,
                                           struct hami_wait *wait,
                                           struct hami_internal_slot *const *slots)
 {
     struct hami_internal_node *node = round->node;
     struct hami_nodelock *lock = node->lock;
-    struct hami_internal_grant *grant = wait->grant;
     uint64_t last_fence = 0;
     bool seeded = false;
 
@@ -250,10 +274,15 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
         node->want_read = true;
         return LOOK_WORKING;
     }
+    if (!equip(round, wait, true)) {
+        round->after->need_call = !node->spare_call;
+        return LOOK_WORKING;
+    }
     hami_call *call = hami_internal_machine_begin(node, OPERATION_TAKE, round->after);
     if (!call) {
         return LOOK_WORKING;
     }
+    struct hami_internal_grant *grant = wait->grant;
     grant->fence = hami_internal_protocol_next_fence(
         last_fence, node->max_fence, node->version_number, node->server_time_us);
     grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
@@ -301,7 +330,7 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
 static bool is_adopted_unseen(const struct hami_wait *wait,
                               struct hami_internal_slot *const *slots)
 {
-    const struct hami_internal_facts *facts = wait->grant->judged;
+    const struct hami_internal_facts *facts = wait->judged;
     bool read = wait->asker == ASKER_FIT && facts->facts.source == HAMI_FACTS_READ;
 
     for (size_t i = 0; i < wait->key_count; i++) {
@@ -342,6 +371,9 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
     uint64_t claimed = round->claimed;
     bool blocked = false;
 
+    if (grant && !equip(round, wait, false)) {
+        return LOOK_WORKING;
+    }
     if (grant) {
         hami_internal_node_end_wait(wait, 0, grant, round->after, "%s", "");
         return LOOK_BLOCKED;
@@ -432,7 +464,8 @@ bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_n
         }
         if (serve_one(&round, LIST_ENTRY(link, struct hami_wait, queued.link)) ==
             LOOK_WORKING) {
-            return node->operation != OPERATION_NONE || after->need_call;
+            return node->operation != OPERATION_NONE || after->need_call ||
+                   after->need_lease || after->need_room > 0;
         }
     }
     return false;

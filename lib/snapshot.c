@@ -173,7 +173,7 @@ static void copy_waiters(struct picture *picture, const struct hami_internal_nod
     {
         const struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
         struct hami_waiter_view *view = &picture->waiters[position];
-        const struct hami_owner *owner = &wait->grant->owner;
+        const struct hami_owner *owner = &wait->owner;
         view->owner.namespace_name = keep(picture, owner->namespace_name);
         view->owner.name = keep(picture, owner->name);
         view->owner.uid = keep(picture, owner->uid);

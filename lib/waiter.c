@@ -22,6 +22,7 @@
 #include "names.h"
 #include "node.h"
 #include "park.h"
+#include "pen.h"
 #include "run.h"
 #include "nodes.h"
 
@@ -93,21 +94,43 @@ static void free_wait(struct hami_wait *wait)
     const struct hami_allocator *allocator = hami_internal_allocator(lock);
 
     hami_internal_grant_free(lock, wait->grant);
+    hami_internal_memory_free(allocator, wait->judged);
     hami_internal_memory_free(allocator, wait->lease);
     hami_internal_memory_free(allocator, wait);
 }
 
+static const char *keep(char **at, const char *text)
+{
+    const char *kept = *at;
+    size_t bytes = strlen(text) + 1;
+
+    memcpy(*at, text, bytes);
+    *at += bytes;
+    return kept;
+}
+
+/* Keys and texts stand behind the struct, each as long as it is. */
 static struct hami_wait *make_wait(struct hami_nodelock *lock,
                                    const struct hami_nodelock_request *request)
 {
-    const struct hami_allocator *allocator = hami_internal_allocator(lock);
-    size_t group_bytes = request->group ? strlen(request->group) + 1 : 0;
-    struct hami_wait *wait =
-        hami_internal_memory_zero(allocator, sizeof(*wait) + group_bytes);
+    const struct hami_owner *owner = &request->owner;
+    size_t key_count = request->keys ? request->key_count : 1;
+    size_t keys_bytes = key_count * sizeof(const struct hami_internal_key *);
+    size_t texts_bytes = strlen(owner->namespace_name) + strlen(owner->name) +
+                         strlen(owner->uid) + 3 +
+                         (request->group ? strlen(request->group) + 1 : 0);
+    struct hami_wait *wait = hami_internal_memory_zero(
+        hami_internal_allocator(lock), sizeof(*wait) + keys_bytes + texts_bytes);
 
     if (!wait) {
         return NULL;
     }
+    char *texts = (char *)(wait + 1) + keys_bytes;
+    wait->keys = (const struct hami_internal_key **)(void *)(wait + 1);
+    wait->key_count = (uint8_t)key_count;
+    wait->owner.namespace_name = keep(&texts, owner->namespace_name);
+    wait->owner.name = keep(&texts, owner->name);
+    wait->owner.uid = keep(&texts, owner->uid);
     wait->lock = lock;
     wait->timer.kind = TIMER_WAIT;
     wait->since_ns = hami_internal_now(lock);
@@ -116,19 +139,10 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
     wait->queued.namespace_hash =
         hami_internal_hash_text(request->owner.namespace_name, 0);
     if (request->group) {
-        wait->group = memcpy(wait + 1, request->group, group_bytes);
+        wait->group = keep(&texts, request->group);
         wait->queued.group =
             hami_internal_hash_text(request->group, wait->queued.namespace_hash) | 1;
     }
-    wait->grant = hami_internal_grant_new(lock, &request->owner);
-    wait->lease = hami_internal_memory_zero(allocator, sizeof(*wait->lease));
-    if (!wait->grant || !wait->lease) {
-        free_wait(wait);
-        return NULL;
-    }
-    list_init(&wait->lease->link);
-    wait->lease->lock = lock;
-    wait->lease->references = 1;
     return wait;
 }
 
@@ -138,7 +152,6 @@ static int intern_keys(struct hami_wait *wait,
     const char *const configured[] = {wait->lock->config.key};
     const char *const *names = request->keys ? request->keys : configured;
 
-    wait->key_count = request->keys ? request->key_count : 1;
     for (size_t i = 0; i < wait->key_count; i++) {
         int code = hami_internal_keys_get(wait->lock, names[i], &wait->keys[i]);
         if (code < 0) {
@@ -162,7 +175,6 @@ static int prepare(struct hami_nodelock *lock,
     }
     int code = hami_internal_nodes_get(lock, request->node, true, &wait->node);
     if (code == 0) {
-        wait->lease->node = wait->node;
         code = intern_keys(wait, request);
         if (code < 0) {
             hami_internal_nodes_unpin(wait->node);
@@ -175,6 +187,20 @@ static int prepare(struct hami_nodelock *lock,
     }
     *ret = wait;
     return 0;
+}
+
+/* How a wait has ended. */
+static struct hami_error error_of(const struct hami_wait *wait)
+{
+    const struct hami_internal_end *end = &wait->end;
+    struct hami_error error = {.size = sizeof(error),
+                               .code = end->code,
+                               .position = end->position,
+                               .waiting = end->waiting,
+                               .expected_ns = end->expected_ns};
+
+    pen_copy(error.text, sizeof(error.text), end->text);
+    return error;
 }
 
 /* The wait has ended, or never began. Its pin on the node and its flag go. */
@@ -290,13 +316,14 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
         (void)pthread_mutex_lock(&node->mutex);
         park(wait);
         (void)pthread_mutex_unlock(&node->mutex);
-        code = wait->error.code;
+        code = wait->end.code;
         if (code == 0) {
             *ret = wait->lease;
             wait->lease = NULL;
             hami_internal_manager_ref(lock);
         } else {
-            hami_internal_errors_copy(reterr, &wait->error);
+            struct hami_error error = error_of(wait);
+            hami_internal_errors_copy(reterr, &error);
         }
         dispose(wait);
     }
@@ -392,13 +419,14 @@ int hami_wait_abort(hami_wait *wait)
 
 void hami_internal_waiter_deliver(struct hami_wait *wait)
 {
+    struct hami_error error = error_of(wait);
     hami_lease *lease = NULL;
 
-    if (wait->error.code == 0) {
+    if (error.code == 0) {
         lease = wait->lease;
         wait->lease = NULL;
         hami_internal_manager_ref(wait->lock);
     }
-    wait->callback(wait->data, wait->error.code, lease, &wait->error);
+    wait->callback(wait->data, error.code, lease, &error);
     dispose(wait);
 }
