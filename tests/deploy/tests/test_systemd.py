@@ -91,6 +91,11 @@ class Units(unittest.TestCase):
                                       env={"NODE_NAME": "n"}, timeout=60)
             self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_the_kubelet_does_not_wait_for_the_service_that_waits_for_its_node(self):
+        unit = (UNITS / "hamid-node.service").read_text(encoding="utf-8")
+        self.assertIn("\nType=notify\n", unit)
+        self.assertNotRegex(unit, r"(?m)^(Before|RequiredBy)=.*kubelet")
+
     def test_a_service_has_as_long_to_stop_as_hamid_takes(self):
         for name in EXPOSURE:
             self.assertIn("\nTimeoutStopSec=30\n", (UNITS / name).read_text(encoding="utf-8"))
