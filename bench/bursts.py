@@ -203,7 +203,7 @@ class Way:
 class Floor(Way):
     """The same calls by a tight client without any lock; or the writes alone."""
 
-    user = "admin"
+    user = "bench-floor"
 
     def __init__(self, has_reads):
         self.name = "floor" if has_reads else "floor-writes"

@@ -39,7 +39,7 @@ def _of_pod(bound, done, locks, reads):
 
 def stages(events, pod_prefix, user_prefix):
     """Stage -> milliseconds of each pod, for a burst on one node."""
-    mine = [event for event in events if event.user.startswith(user_prefix)]
+    mine = [event for event in events if event.is_by(user_prefix)]
     locks = [event for event in mine if event.resource == "nodes" and event.verb == "patch"
              and not event.subresource and event.succeeded]
     reads = [event for event in mine if event.is_read]

@@ -3,16 +3,20 @@
 """End to end, on a real API server: a burst of pods from their creation to the last success.
 
 In turns: the bare floor (a tight client that does the same calls, or the writes alone, without
-any lock) and hamid behind kube-scheduler. All times and counts come from the audit log.
+any lock) and hamid behind kube-scheduler. Then, alone, an extender that does what HAMi does; its
+slow settings take minutes and run once in --quick. All times and counts come from the audit log.
 """
 
 import statistics
 
-from bench import bursts, figures, report, stages
+from bench import bursts, figures, references, report, stages
 from cluster import control_plane, processes
 
-ABOUT = "bursts on a real API server: hamid, and the bare writes without any lock"
+ABOUT = "bursts on a real API server: hamid, bare writes without a lock, an extender like HAMi's"
 MAIN = bursts.Size(40, 1)
+SPEEDUPS = {references.LIMITED: ("speedup_over_reference", 100),
+            references.UNLIMITED: ("speedup_over_reference_unlimited", 50),
+            references.POLLING: ("speedup_over_polling", 4)}
 MORE = (bursts.Size(1, 1), bursts.Size(10, 1), bursts.Size(40, 4), bursts.Size(400, 10))
 
 
@@ -124,6 +128,46 @@ def _main(setting, world, findings):
     return turns
 
 
+def speedup(kind, theirs, ours):
+    """How many times faster each of our turns was than theirs, as the goal that it should meet."""
+    name, limit = SPEEDUPS[kind]
+    typical = statistics.median(theirs)
+    return figures.Goal(name, f"speed-up over a reference that {kind.about}",
+                        figures.figure([typical / seconds for seconds in ours]), limit,
+                        at_least=True, stopped_by="the reference took "
+                        f"{figures.figure(theirs, 's').text()}, hamid "
+                        f"{figures.figure(ours, 's').text()}")
+
+
+def _reference_row(kind, outcomes):
+    seconds = figures.figure([outcome.seconds for outcome in outcomes], "s")
+    low, high = kind.measured
+    middle = statistics.median
+    return [kind.name, kind.about, seconds.text(), f"{low} to {high} s",
+            "yes" if kind.is_close(seconds.median) else "no",
+            *(f"{middle(outcome.values[name] for outcome in outcomes):.3g}" for name in
+              ("api_writes_per_pod", "api_reads_per_pod", "failed_binds", "allocated"))]
+
+
+def _references(setting, world, findings, ours):
+    program = references.build(setting)
+    if program is None:
+        findings.notes.append("The reference extender could not be built here (it needs Go).")
+        return
+    rows = []
+    for kind in references.KINDS:
+        repeats = 1 if kind.is_slow and setting.is_quick else min(setting.repeats, 3)
+        setting.say(f"burst: {kind.name}, {repeats} times")
+        outcomes = references.run(world, program, kind, MAIN, repeats)
+        findings.goals.append(speedup(kind, [one.seconds for one in outcomes], ours))
+        rows.append(_reference_row(kind, outcomes))
+        setting.say("burst: " + ", ".join(rows[-1]))
+    findings.tables.append(report.Table(
+        "The reference beside what was measured of HAMi v2.10.0",
+        ["reference", "it", "makespan", "HAMi's", "within 15 %", "writes a pod", "reads a pod",
+         "failed binds", "pods served"], rows))
+
+
 def _sizes(setting, world, findings):
     for size in MORE:
         hamid = bursts.Hamid()
@@ -142,7 +186,8 @@ def run(setting):
     try:
         with control_plane.ControlPlane(setting.kubernetes) as plane:
             world = bursts.World(plane, setting.build, setting.say)
-            _main(setting, world, findings)
+            turns = _main(setting, world, findings)
+            _references(setting, world, findings, turns.seconds("hamid"))
             if not setting.is_quick:
                 _sizes(setting, world, findings)
     except processes.Failed as error:

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""The reference extender and device plugin as ways to serve a burst, and what they stand for.
+
+bench/reference does what HAMi v2.10.0 does, call by call. That it is as slow, and not slower, is
+told by what was measured of HAMi itself on a control plane of the same version: 40 pods on one
+node, an Allocate of 20 ms.
+"""
+
+import dataclasses
+import shutil
+import subprocess
+
+from bench import bursts
+from cluster import burst, manifests, processes
+
+CLOSE = 0.15
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """One setting of the reference, and the makespans in seconds that HAMi had with it."""
+
+    name: str
+    about: str
+    measured: tuple  # lowest and highest
+    flags: tuple = ()  # of both roles
+    extender_flags: tuple = ()
+    is_slow: bool = True
+
+    def is_close(self, seconds):
+        """Within 15 % of what was measured?"""
+        return (self.measured[0] * (1 - CLOSE) <= seconds
+                <= self.measured[1] * (1 + CLOSE))
+
+
+LIMITED = Kind("reference", "fails at once, client-go's default limiter", (230, 244))
+UNLIMITED = Kind("reference-unlimited", "fails at once, no limiter", (129, 140), ("--qps=0",))
+POLLING = Kind("reference-polling", "asks again each 100 ms as for a PodGroup, no limiter",
+               (6.7, 6.7), ("--qps=0",), ("--poll=28s",), is_slow=False)
+KINDS = (POLLING, UNLIMITED, LIMITED)
+
+
+def build(setting):
+    """The program, or None where it can't be built here."""
+    if shutil.which("go") is None:
+        setting.say("burst: no Go here; the reference extender is left out")
+        return None
+    path = setting.build / "bench/reference"
+    ended = subprocess.run(["go", "build", "-o", path, "."], capture_output=True, text=True,
+                           cwd=setting.source / "bench/reference", timeout=300, check=False)
+    if ended.returncode != 0:
+        setting.say(f"burst: the reference extender is left out: {ended.stderr.strip()}")
+        return None
+    return path
+
+
+class Reference(bursts.Way):
+    """kube-scheduler with the reference extender; its plugin in the place of the agent."""
+
+    scheduler = "default-scheduler"
+    user = "reference"
+    look_every = 0.5
+
+    def __init__(self, program, kind):
+        self.program = program
+        self.kind = kind
+        self.name = kind.name
+        self.children = []
+
+    def start(self, world):
+        plane = world.plane
+        before = len(plane.group.children)
+        world.make_nodes("reference", 1)
+        path = plane.folder / f"{self.name}.sock"
+        path.unlink(missing_ok=True)
+        name = f"{self.name}-plugin"
+        child = plane.group.start(name, [
+            self.program, "plugin", "--node=reference-0", f"--socket={path}",
+            f"--kubeconfig={plane.kubeconfig()}", *self.kind.flags])
+        plane.group.wait_until(name, child, lambda: burst.agent_is_ready(path), 60)
+        plane.group.start(f"{self.name}-kubelet", [
+            world.build / "tests/standins/standin-kubelet", "--node=reference-0",
+            f"--socket={path}", f"--kubeconfig={plane.kubeconfig('kubelet')}",
+            f"--allocate-ms={bursts.ALLOCATE_MS}", "--patience=60s"])
+        self._start_extender(plane)
+        self.children = [child for _, child in plane.group.children[before:]]
+
+    def _start_extender(self, plane):
+        addresses = plane.folder / f"{self.name}.address"
+        name = f"{self.name}-extender"
+        child = plane.group.start(name, [
+            self.program, "extender", f"--kubeconfig={plane.kubeconfig()}",
+            f"--address-file={addresses}", *self.kind.flags, *self.kind.extender_flags])
+        plane.group.wait_until(name, child, addresses.exists, 60)
+        address = addresses.read_text(encoding="ascii").split()[0]
+        plane.start_scheduler([manifests.extender(
+            f"http://{address}", burst.RESOURCE, has_filter=True, timeout="30s")])
+
+    def stop(self, world):
+        for child in reversed(self.children):
+            world.plane.group.stop(child)
+        self.children = []
+
+    def prepare(self, world, size):
+        return ["reference-0"]
+
+
+def run(world, program, kind, size, repeats, patience=900.0):
+    """Outcomes of one kind, alone on the control plane."""
+    way = Reference(program, kind)
+    found = []
+    for _ in range(repeats):
+        try:
+            way.start(world)
+            found.append(world.run(way, size, patience))
+        finally:
+            way.stop(world)
+            (world.plane.folder / f"{way.name}.address").unlink(missing_ok=True)
+    if not found:
+        raise processes.Failed(f"{kind.name} did not run")
+    return found
