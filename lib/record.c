@@ -284,19 +284,20 @@ size_t hami_internal_record_value(char *buffer, int64_t seconds,
     return (size_t)(pen.at - buffer);
 }
 
-static const char *const lease_parts[] = {
-    "{\"version\":1,\"lock\":\"", "\",\"uid\":\"",     "\",\"fence\":\"",
-    "\",\"holder\":\"",           "\",\"attempt\":\"", "\",\"hold_ms\":",
-    ",\"free\":\"node\"}"};
+/* What stands before and between a lease's texts and numbers, and at its end. */
+#define LEASE_LOCK "{\"version\":1,\"lock\":\""
+#define LEASE_UID "\",\"uid\":\""
+#define LEASE_FENCE "\",\"fence\":\""
+#define LEASE_HOLDER "\",\"holder\":\""
+#define LEASE_ATTEMPT "\",\"attempt\":\""
+#define LEASE_HOLD_MS "\",\"hold_ms\":"
+#define LEASE_END ",\"free\":\"node\"}"
 
 size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder)
 {
-    size_t parts = 0;
-
-    for (size_t i = 0; i < sizeof(lease_parts) / sizeof(lease_parts[0]); i++) {
-        parts += strlen(lease_parts[i]);
-    }
-    return parts + 3 * 20 + 1 + value + uid + holder;
+    return sizeof(LEASE_LOCK LEASE_UID LEASE_FENCE LEASE_HOLDER LEASE_ATTEMPT
+                      LEASE_HOLD_MS LEASE_END) +
+           3 * 20 + value + uid + holder;
 }
 
 void hami_internal_record_lease(char *buffer, size_t size,
@@ -304,19 +305,19 @@ void hami_internal_record_lease(char *buffer, size_t size,
 {
     struct hami_internal_pen pen = pen_on(buffer, size);
 
-    pen_text(&pen, lease_parts[0]);
+    pen_text(&pen, LEASE_LOCK);
     pen_text(&pen, lease->value);
-    pen_text(&pen, lease_parts[1]);
+    pen_text(&pen, LEASE_UID);
     pen_text(&pen, lease->uid);
-    pen_text(&pen, lease_parts[2]);
+    pen_text(&pen, LEASE_FENCE);
     pen_number(&pen, lease->fence);
-    pen_text(&pen, lease_parts[3]);
+    pen_text(&pen, LEASE_HOLDER);
     pen_text(&pen, lease->holder);
-    pen_text(&pen, lease_parts[4]);
+    pen_text(&pen, LEASE_ATTEMPT);
     pen_number(&pen, lease->attempt);
-    pen_text(&pen, lease_parts[5]);
+    pen_text(&pen, LEASE_HOLD_MS);
     pen_number(&pen, lease->hold_ms);
-    pen_text(&pen, lease_parts[6]);
+    pen_text(&pen, LEASE_END);
 }
 
 void hami_internal_record_freed(uint64_t fence, struct hami_lock_record *ret)
