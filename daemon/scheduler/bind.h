@@ -31,6 +31,7 @@ struct binder_config {
     struct metrics *metrics;
     struct history *history; /* NULL = none */
     uint64_t patience_ms;
+    uint64_t binding_ms;     /* for one Binding; 0 = as long as its caller waits */
     uint64_t lock_expire_ms; /* for texts */
     bool lanes; /* pods are read for priority and group, if for nothing else */
     const char *const

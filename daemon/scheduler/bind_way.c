@@ -125,6 +125,16 @@ static void heard_binding(void *data, int code, const struct hami_error *error)
     hamid_mailbox_post(bind->binder->config.mailbox, &bind->letter);
 }
 
+/* A Binding without an answer must not keep the node for all of a patience of minutes:
+ * left in doubt, its lock is taken by revocation like any other's. */
+static uint64_t binding_deadline(const struct bind *bind)
+{
+    uint64_t most_ms = bind->binder->config.binding_ms;
+    uint64_t answer_ns = bind_answer_deadline(bind, 2);
+    uint64_t most_ns = most_ms != 0 ? hami_kubernetes_in_ms(most_ms) : answer_ns;
+    return most_ns < answer_ns ? most_ns : answer_ns;
+}
+
 static void post_binding(struct bind *bind)
 {
     bind->state = BIND_STATE_BINDING;
@@ -132,7 +142,7 @@ static void post_binding(struct bind *bind)
     bind_log_step(bind, "Got the node's lock and posts the Binding");
     int code =
         hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
-                                   bind_answer_deadline(bind, 2), heard_binding, bind);
+                                   binding_deadline(bind), heard_binding, bind);
     if (code != 0) {
         give_back(bind);
         bind_text_binding(&bind->request, code, "", bind->told->text,

@@ -23,6 +23,7 @@
 #include "notify.h"
 #include "roles.h"
 
+#define BINDING_LEAST_MS 2000
 #define DRAIN_MS 10000
 #define DRAIN_LOOK_MS 20
 #define SHUTDOWN_MS 2000
@@ -209,6 +210,8 @@ static int start_lock(struct service *service)
         .metrics = &service->metrics,
         .history = status_history(service->status),
         .patience_ms = options->patience_ms,
+        .binding_ms = options->hold_limit_ms > BINDING_LEAST_MS ? options->hold_limit_ms
+                                                                : BINDING_LEAST_MS,
         .lock_expire_ms = options->lock_expire_ms,
         .scheduler_names = options->scheduler_names.values,
         .scheduler_name_count = options->scheduler_names.count,

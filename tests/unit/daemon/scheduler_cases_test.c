@@ -172,6 +172,29 @@ START_TEST(test_case_3_15_ready_is_true_again_only_after_a_sync_begun_after_the_
 }
 END_TEST
 
+START_TEST(test_a_binding_without_an_answer_does_not_keep_the_node_for_all_of_the_patience)
+{
+    struct kubesim_fault fault = {
+        .match = {.verb = "create", .resource = "pods", .subresource = "binding"},
+        .count = 1,
+        .action = KUBESIM_HANG_BEFORE};
+    running_start(&running, (const char *const[]){"--patience=600s", "--hold-limit=1s",
+                                                  "--stall-limit=0", NULL});
+    running_pods(&running, "p", 2);
+    (void)kubesim_arm(running.sim, &fault);
+    double started = running_seconds();
+    running_bind(&running, &clients[0], "p0", "n1");
+    ck_assert(running_until(&running, "/metrics", "hamid_lock_leases 1\n"));
+    running_bind(&running, &clients[1], "p1", "n1");
+    ck_assert_ptr_nonnull(strstr(running_error(&clients[0]), "p0"));
+    ck_assert_str_eq(running_error(&clients[1]), "");
+    ck_assert(running_seconds() - started < 20);
+    running_release(&running, "n1", "p1");
+    running_close(clients, 2);
+    running_stop(&running);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler in the field");
@@ -182,6 +205,9 @@ int main(void)
     tcase_add_test(
         all, test_case_3_15_ready_is_true_again_only_after_a_sync_begun_after_the_loss);
     tcase_add_test(all, test_case_3_28_contention_is_told_at_bind_and_never_in_filter);
+    tcase_add_test(
+        all,
+        test_a_binding_without_an_answer_does_not_keep_the_node_for_all_of_the_patience);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
