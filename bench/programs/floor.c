@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bare floor of a burst: the writes that a locked bind needs, as fast as one thread and
- * libcurl can send them, without any lock, queue, watch or scheduler.
+ * The bare floor of a burst: the writes that a locked bind needs, as fast as one thread
+ * and libcurl can send them, without any lock, queue, watch or scheduler.
  *
- * Lines "NAME UID NODE" come from standard input as the pods are created; its end ends the
- * burst. On each node one pod follows the other: PATCH the node (the pair of texts is tested
- * and replaced), POST the Binding, wait as long as an Allocate takes, PATCH the pod. With
- * --reads also what the node side reads: the node, and the pods that are bound to it, both at
- * once. Prints one JSON object with the median of its node PATCHes, and that of a plain loop
- * of curl_easy_perform with the same PATCH and the same pauses.
+ * Lines "NAME UID NODE" come from standard input as the pods are created; its end ends
+ * the burst. On each node one pod follows the other: PATCH the node (a pair of texts is
+ * tested and replaced), POST the Binding, wait as long as an Allocate takes, PATCH the
+ * pod. With --reads also what the node side reads, both at once. Prints one JSON object
+ * with medians of its PATCHes of a node: those of the burst, and, in turns with those of
+ * a plain loop of curl_easy_perform, such that come one at a time.
  *
  * One thread. Shares no code with the libraries.
  */
@@ -23,16 +23,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "floor_texts.h"
 #include "kubeconfig.h"
 
 #define NODES_MAX 1000
 #define PODS_MAX 10000
-#define TEXT_MAX 512
-#define BODY_MAX 4096
-#define LOCK_PATH "/metadata/annotations/floor.example~1mutex.lock"
-#define LEASE_PATH "/metadata/annotations/floor.example~1mutex.lease"
+#define LOOPS 30
 
-enum step { STEP_IDLE, STEP_NODE, STEP_BINDING, STEP_READS, STEP_ALLOCATE, STEP_SUCCESS };
+enum step {
+    STEP_IDLE,
+    STEP_NODE,
+    STEP_BINDING,
+    STEP_READS,
+    STEP_ALLOCATE,
+    STEP_SUCCESS,
+    STEP_LOOP
+};
 
 struct pod {
     char name[128];
@@ -59,11 +65,7 @@ struct node {
     int open; /* requests under way */
     int64_t began_us;
     int64_t due_us;
-    uint64_t fence;
-    char lock[TEXT_MAX]; /* as they stand on the node */
-    char lease[TEXT_MAX];
-    char next_lock[TEXT_MAX];
-    char next_lease[TEXT_MAX];
+    struct pair pair;
 };
 
 struct floor {
@@ -82,26 +84,6 @@ struct floor {
     size_t input_length;
     bool input_ended;
 };
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void die(const char *what, const char *detail)
-{
-    fprintf(stderr, "floor: %s: %s\n", what, detail);
-    exit(1);
-}
-
-static void fits(int length, size_t size)
-{
-    if (length < 0 || (size_t)length >= size) {
-        die("a text is too long", "names, or the server's address");
-    }
-}
 
 /* ---- requests ------------------------------------------------------------------- */
 
@@ -157,54 +139,19 @@ static void send_request(struct floor *floor, struct line *line, const char *met
     }
 }
 
-/* ---- one pod after the other ------------------------------------------------------ */
+/* ---- one pod after the other ---------------------------------------------------- */
 
-/*
- * As long as those of a lock, but under keys that mean nothing to hamid, which runs on the
- * same server. The lease is kept with its quotes escaped.
- */
-static void make_pair(struct node *node, const struct pod *pod)
+static void node_path(const struct node *node, char *path, size_t size)
 {
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm parts;
-    gmtime_r(&now, &parts);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    node->fence++;
-    fits(snprintf(node->next_lock, TEXT_MAX, "%s,default,%s", stamp, pod->name), TEXT_MAX);
-    fits(snprintf(node->next_lease, TEXT_MAX,
-                  "{\\\"version\\\":1,\\\"lock\\\":\\\"%s\\\",\\\"uid\\\":\\\"%s\\\","
-                  "\\\"fence\\\":\\\"%llu\\\",\\\"holder\\\":\\\"floor_0\\\","
-                  "\\\"attempt\\\":\\\"%llu\\\",\\\"hold_ms\\\":15000,"
-                  "\\\"free\\\":\\\"node\\\"}",
-                  node->next_lock, pod->uid, (unsigned long long)node->fence,
-                  (unsigned long long)node->fence),
-         TEXT_MAX);
-}
-
-static void make_node_patch(struct node *node, char *path, size_t size)
-{
-    fits(snprintf(node->first.body, BODY_MAX,
-                  "[{\"op\":\"test\",\"path\":\"" LOCK_PATH "\",\"value\":\"%s\"},"
-                  "{\"op\":\"test\",\"path\":\"" LEASE_PATH "\",\"value\":\"%s\"},"
-                  "{\"op\":\"add\",\"path\":\"" LOCK_PATH "\",\"value\":\"%s\"},"
-                  "{\"op\":\"add\",\"path\":\"" LEASE_PATH "\",\"value\":\"%s\"}]",
-                  node->lock, node->lease, node->next_lock, node->next_lease),
-         BODY_MAX);
     fits(snprintf(path, size, "/api/v1/nodes/%s", node->name), size);
-}
-
-static void pair_is_written(struct node *node)
-{
-    memcpy(node->lock, node->next_lock, sizeof(node->lock));
-    memcpy(node->lease, node->next_lease, sizeof(node->lease));
 }
 
 static void start_node(struct floor *floor, struct node *node)
 {
     char path[TEXT_MAX];
-    make_pair(node, node->head);
-    make_node_patch(node, path, sizeof(path));
+    pair_next(&node->pair, node->head->name, node->head->uid);
+    text_node_patch(node->first.body, &node->pair);
+    node_path(node, path, sizeof(path));
     node->step = STEP_NODE;
     node->began_us = now_us();
     send_request(floor, &node->first, "PATCH", path, true);
@@ -213,15 +160,8 @@ static void start_node(struct floor *floor, struct node *node)
 static void start_binding(struct floor *floor, struct node *node)
 {
     char path[TEXT_MAX];
-    fits(snprintf(node->first.body, BODY_MAX,
-                  "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{"
-                  "\"name\":\"%s\",\"namespace\":\"default\",\"uid\":\"%s\","
-                  "\"annotations\":{\"hami.io/bind-phase\":\"allocating\","
-                  "\"hami.io/bind-time\":\"%lld\",\"hami.io/mutex.fence\":\"%llu\"}},"
-                  "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%s\"}}",
-                  node->head->name, node->head->uid, (long long)time(NULL),
-                  (unsigned long long)node->fence, node->name),
-         BODY_MAX);
+    text_binding(node->first.body, node->head->name, node->head->uid, node->name,
+                 node->pair.fence);
     fits(snprintf(path, sizeof(path), "/api/v1/namespaces/default/pods/%s/binding",
                   node->head->name),
          sizeof(path));
@@ -233,13 +173,14 @@ static void start_reads(struct floor *floor, struct node *node)
 {
     char path[TEXT_MAX];
     node->step = STEP_READS;
-    fits(snprintf(path, sizeof(path), "/api/v1/nodes/%s", node->name), sizeof(path));
+    node_path(node, path, sizeof(path));
     send_request(floor, &node->first, "GET", path, false);
     /* Nobody sets these pods Running: without its name the list would grow with each. */
-    fits(snprintf(path, sizeof(path),
-                  "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s%%2Cstatus.phase%%3DPending"
-                  "%%2Cmetadata.name%%3D%s",
-                  node->name, node->head->name),
+    fits(snprintf(
+             path, sizeof(path),
+             "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s%%2Cstatus.phase%%3DPending"
+             "%%2Cmetadata.name%%3D%s",
+             node->name, node->head->name),
          sizeof(path));
     send_request(floor, &node->second, "GET", path, false);
 }
@@ -253,16 +194,7 @@ static void start_allocate(struct floor *floor, struct node *node)
 static void start_success(struct floor *floor, struct node *node)
 {
     char path[TEXT_MAX];
-    fits(snprintf(node->first.body, BODY_MAX,
-                  "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%s\"},"
-                  "{\"op\":\"replace\",\"path\":\"/metadata/annotations/"
-                  "hami.io~1vgpu-devices-to-allocate\",\"value\":\";\"},"
-                  "{\"op\":\"add\",\"path\":\"/metadata/annotations/hami.io~1bind-phase\","
-                  "\"value\":\"success\"},"
-                  "{\"op\":\"add\",\"path\":\"/metadata/annotations/hami.io~1mutex.done\","
-                  "\"value\":\"%llu\"}]",
-                  node->head->uid, (unsigned long long)node->fence),
-         BODY_MAX);
+    text_success(node->first.body, node->head->uid, node->pair.fence);
     fits(snprintf(path, sizeof(path), "/api/v1/namespaces/default/pods/%s",
                   node->head->name),
          sizeof(path));
@@ -286,7 +218,7 @@ static void go_on(struct floor *floor, struct node *node)
 {
     switch (node->step) {
     case STEP_NODE:
-        pair_is_written(node);
+        pair_is_written(&node->pair);
         if (floor->patch_count < PODS_MAX) {
             floor->patch_us[floor->patch_count++] = now_us() - node->began_us;
         }
@@ -327,9 +259,7 @@ static struct node *find_node(struct floor *floor, const char *name)
         die("too many nodes", name);
     }
     fits(snprintf(node->name, sizeof(node->name), "%s", name), sizeof(node->name));
-    /* What stands on a node before its first turn. */
-    memcpy(node->lock, "none", sizeof("none"));
-    memcpy(node->lease, "none", sizeof("none"));
+    pair_begin(&node->pair);
     node->tail = &node->head;
     prepare_line(floor, &node->first, node);
     prepare_line(floor, &node->second, node);
@@ -431,43 +361,66 @@ static void run(struct floor *floor)
     }
 }
 
-/* ---- the plain loop beside it --------------------------------------------------------- */
+/* ---- the plain loop beside it --------------------------------------------------- */
 
-static int compare(const void *left, const void *right)
+static void prepare_loop(struct floor *floor, struct node *node, char *path, size_t size)
 {
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
+    pair_next(&node->pair, "loop", "00000000-0000-0000-0000-000000000000");
+    text_node_patch(node->first.body, &node->pair);
+    node_path(node, path, size);
+    poll(NULL, 0, (int)(floor->allocate_us / 1000));
 }
 
-static int64_t median(int64_t *values, size_t count)
+/* As the burst does it. */
+static int64_t patch_by_floor(struct floor *floor, struct node *node)
 {
-    qsort(values, count, sizeof(*values), compare);
-    return count == 0 ? 0 : values[count / 2];
-}
-
-static int64_t loop(struct floor *floor, size_t count)
-{
-    static int64_t took_us[PODS_MAX];
-    struct node *node = floor->nodes[0];
-    struct pod pod = {.name = "loop", .uid = "00000000-0000-0000-0000-000000000000"};
     char path[TEXT_MAX];
-    for (size_t i = 0; i < count; i++) {
-        long status = 0;
-        make_pair(node, &pod);
-        make_node_patch(node, path, sizeof(path));
-        prepare_request(floor, &node->first, "PATCH", path, true);
-        int64_t begin = now_us();
-        CURLcode code = curl_easy_perform(node->first.handle);
-        took_us[i] = now_us() - begin;
-        curl_easy_getinfo(node->first.handle, CURLINFO_RESPONSE_CODE, &status);
-        if (code != CURLE_OK || status != 200) {
-            die("the plain loop", node->first.body);
+    int running;
+    prepare_loop(floor, node, path, sizeof(path));
+    int64_t begin = now_us();
+    send_request(floor, &node->first, "PATCH", path, true);
+    while (node->open > 0) {
+        curl_multi_perform(floor->multi, &running);
+        take_answers(floor);
+        if (node->open > 0) {
+            curl_multi_poll(floor->multi, NULL, 0, 1000, NULL);
         }
-        pair_is_written(node);
-        poll(NULL, 0, (int)(floor->allocate_us / 1000));
     }
-    return median(took_us, count);
+    pair_is_written(&node->pair);
+    return now_us() - begin;
+}
+
+static int64_t patch_plainly(struct floor *floor, struct node *node)
+{
+    char path[TEXT_MAX];
+    long status = 0;
+    prepare_loop(floor, node, path, sizeof(path));
+    prepare_request(floor, &node->first, "PATCH", path, true);
+    int64_t begin = now_us();
+    CURLcode code = curl_easy_perform(node->first.handle);
+    int64_t took = now_us() - begin;
+    curl_easy_getinfo(node->first.handle, CURLINFO_RESPONSE_CODE, &status);
+    if (code != CURLE_OK || status != 200) {
+        die("the plain loop", node->first.body);
+    }
+    pair_is_written(&node->pair);
+    return took;
+}
+
+/* In turns, so that both find the same server. The first pair opens connections. */
+static void loop(struct floor *floor, int64_t *ret_floor_us, int64_t *ret_plain_us)
+{
+    static int64_t took_us[2][LOOPS];
+    struct node *node = floor->nodes[0];
+    node->step = STEP_LOOP;
+    patch_by_floor(floor, node);
+    patch_plainly(floor, node);
+    for (size_t i = 0; i < LOOPS; i++) {
+        took_us[0][i] = patch_by_floor(floor, node);
+        took_us[1][i] = patch_plainly(floor, node);
+    }
+    *ret_floor_us = median(took_us[0], LOOPS);
+    *ret_plain_us = median(took_us[1], LOOPS);
 }
 
 static void open_floor(struct floor *floor, const char *kubeconfig)
@@ -534,10 +487,13 @@ int main(int argc, char **argv)
     if (floor.node_count == 0) {
         die("no pods", "on standard input");
     }
-    int64_t patch_us = median(floor.patch_us, floor.patch_count);
-    int64_t loop_us = loop(&floor, 40);
-    printf("{\"pods\":%zu,\"patch_us\":%lld,\"loop_us\":%lld}\n", floor.pod_count,
-           (long long)patch_us, (long long)loop_us);
+    int64_t burst_us = median(floor.patch_us, floor.patch_count);
+    int64_t floor_us;
+    int64_t plain_us;
+    loop(&floor, &floor_us, &plain_us);
+    printf("{\"pods\":%zu,\"burst_us\":%lld,\"patch_us\":%lld,\"loop_us\":%lld}\n",
+           floor.pod_count, (long long)burst_us, (long long)floor_us,
+           (long long)plain_us);
     close_floor(&floor);
     return 0;
 }

@@ -94,7 +94,9 @@ func (e *extender) bind(request bindRequest) bindAnswer {
 		return bindAnswer{}
 	}
 	text := err.Error()
-	if err := e.locks.release(request.Node, request.PodNamespace, request.PodName, false); err != nil {
+	if err := errors.Join(
+		e.locks.release(request.Node, request.PodNamespace, request.PodName, false),
+		e.locks.releaseUnowned(request.Node)); err != nil {
 		text = fmt.Sprintf("%s; release: %s", text, err)
 	}
 	e.recorder.note(request.PodNamespace, request.PodName, request.PodUID, "Warning",

@@ -14,6 +14,7 @@ import (
 
 const (
 	lockKey    = "hami.io/mutex.lock"
+	unownedKey = "cambricon.com/dsmlu.lock"
 	expiry     = 5 * time.Minute
 	tries      = 5
 	firstPause = 100 * time.Millisecond
@@ -166,6 +167,18 @@ func (l *locks) release(node, namespace, name string, isForced bool) error {
 		}
 		time.Sleep(pause(try))
 	}
+}
+
+// releaseUnowned is what each refused bind does for one more vendor, whosesoever its lock is.
+func (l *locks) releaseUnowned(node string) error {
+	found, err := l.client.get(nodePath(node))
+	if err != nil {
+		return err
+	}
+	if _, isLocked := found.Metadata.Annotations[unownedKey]; !isLocked {
+		return nil
+	}
+	return l.client.annotate(nodePath(node), "", map[string]any{unownedKey: nil})
 }
 
 func (l *locks) tryRelease(node, seen string) error {

@@ -11,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 for folder in (ROOT, ROOT / "tests"):
     sys.path.insert(0, str(folder))
 
-from bench import bursts, stages  # noqa: E402
+from bench import bursts, references, stages  # noqa: E402
+from bench.parts import burst  # noqa: E402
 from checker import events  # noqa: E402
 
 
@@ -89,6 +90,29 @@ class Bursts(unittest.TestCase):
         self.assertEqual(made["metadata"]["annotations"]["hami.io/vgpu-node"], "gpu-3")
         self.assertEqual(made["spec"]["containers"][0]["resources"]["limits"],
                          {"nvidia.com/gpu": "1"})
+
+
+class Peers(unittest.TestCase):
+    def test_a_reference_is_close_within_fifteen_percent_of_what_was_measured(self):
+        kind = references.Kind("x", "", (200, 240))
+        self.assertTrue(kind.is_close(171) and kind.is_close(275))
+        self.assertFalse(kind.is_close(169) or kind.is_close(277))
+
+    def test_a_speedup_is_theirs_over_each_of_our_turns(self):
+        goal = burst.speedup(references.LIMITED, [240.0], [2.0, 3.0, 2.4])
+        self.assertEqual((goal.name, goal.limit), ("speedup_over_reference", 100))
+        self.assertAlmostEqual(goal.figure.median, 100)
+        self.assertTrue(goal.is_met())
+        self.assertFalse(burst.speedup(references.LIMITED, [90.0], [1.0, 2.0]).is_met())
+
+    def test_the_stages_say_where_time_beyond_the_floor_goes(self):
+        def outcomes(more):
+            return [bursts.Outcome("", burst.MAIN, 1.0, {}, {}, {
+                name: [1.0 + (more if name == stages.TO_NEXT else 0)] for name in stages.NAMES})]
+
+        table, told = burst.stage_table({"hamid": outcomes(2.5), "floor": outcomes(0)})
+        self.assertIn([stages.TO_NEXT, "3.50", "1.00"], table.rows)
+        self.assertEqual(told, f"ms a pod beyond the floor: {stages.TO_NEXT} +2.50")
 
 
 if __name__ == "__main__":
