@@ -273,6 +273,7 @@ int hami_kubernetes_new(const struct hami_kubernetes_config *config,
     (void)pthread_mutex_init(&client->mutex, NULL);
     TAILQ_INIT(&client->inbox);
     TAILQ_INIT(&client->waiting);
+    TAILQ_INIT(&client->reads);
     client->is_woken = true;
     client->exec.cancel_fd = -1;
     code = set_numbers(client, &copy, reterr);

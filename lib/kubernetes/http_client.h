@@ -174,8 +174,11 @@ struct hami_internal_http_request {
     unsigned unprocessed_count; /* sends that the server left out, and lost reads */
     bool was_unauthorized;      /* the one retry after 401 is used up */
     struct hami_internal_http_transfer *transfer;
+    bool may_be_nudged; /* it stands in client->reads */
+    TAILQ_ENTRY(hami_internal_http_request) sent;
     char texts[];
 };
+TAILQ_HEAD(hami_internal_http_requests, hami_internal_http_request);
 
 struct hami_internal_http_stream {
     struct hami_internal_http_job job;
@@ -226,6 +229,7 @@ struct hami_kubernetes {
     struct hami_internal_http_heap heap;
     struct hami_internal_http_jobs waiting;    /* requests, oldest first */
     struct hami_internal_http_transfers large; /* requests in flight */
+    struct hami_internal_http_requests reads;  /* likewise, the one sent first ahead */
     struct hami_internal_http_transfers free_transfers;
     uint32_t in_flight_count; /* requests only */
     uint32_t free_count;
@@ -398,6 +402,11 @@ void hami_internal_http_calls_wrote(hami_kubernetes *client, const char *body);
 
 /* ---- http_nudge.c --------------------------------------------------------------- */
 
+/* A request was handed to libcurl, at its sent_ns; it is in flight no more. */
+void hami_internal_http_nudge_sent(hami_kubernetes *client,
+                                   struct hami_internal_http_request *request);
+void hami_internal_http_nudge_landed(hami_kubernetes *client,
+                                     struct hami_internal_http_request *request);
 /* A piece of a request's answer has come, and is counted in the transfer. */
 void hami_internal_http_nudge_count(struct hami_internal_http_transfer *transfer);
 /* The transfer is libcurl's no more. */

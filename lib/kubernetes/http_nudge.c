@@ -17,14 +17,35 @@
  * what an answer fills. An answer that is larger still can meet the same fate. It is one
  * of which more than a buffer has come, and then nothing for a while: in that case
  * something harmless is asked on the connection, whose answer, be it a refusal, gets
- * nghttp2 going.
+ * nghttp2 going. The same is done, once, for a read that stands for a second: whatever
+ * else keeps an answer from it that has come on its connection, the next bytes there have
+ * libcurl look.
  */
 #include "http_client.h"
 
 #define SILENCE_NS (UINT64_C(200) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
+#define STANDS_NS (UINT64_C(1000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
 #define INTERVAL_NS (UINT64_C(1000) * HAMI_INTERNAL_NANOSECONDS_PER_MS)
 #define NUDGE_TIMEOUT_MS 5000u
 #define NUDGE_PATH "/version"
+
+void hami_internal_http_nudge_sent(hami_kubernetes *client,
+                                   struct hami_internal_http_request *request)
+{
+    if (request->method == HAMI_KUBERNETES_GET) {
+        request->may_be_nudged = true;
+        TAILQ_INSERT_TAIL(&client->reads, request, sent);
+    }
+}
+
+void hami_internal_http_nudge_landed(hami_kubernetes *client,
+                                     struct hami_internal_http_request *request)
+{
+    if (request->may_be_nudged) {
+        request->may_be_nudged = false;
+        TAILQ_REMOVE(&client->reads, request, sent);
+    }
+}
 
 void hami_internal_http_nudge_count(struct hami_internal_http_transfer *transfer)
 {
@@ -48,13 +69,14 @@ void hami_internal_http_nudge_forget(struct hami_internal_http_transfer *transfe
     }
 }
 
-/* When the first of the large answers has been silent for too long; UINT64_MAX: never. */
+/* When the first one has stood for too long; UINT64_MAX: never. */
 static uint64_t next_due(const hami_kubernetes *client)
 {
+    const struct hami_internal_http_request *first = TAILQ_FIRST(&client->reads);
     const struct hami_internal_http_transfer *transfer;
-    uint64_t due = UINT64_MAX;
+    uint64_t due = first != NULL ? first->sent_ns + STANDS_NS : UINT64_MAX;
 
-    if (client->is_nudging) {
+    if (client->is_nudging || !client->speaks_http2) {
         return UINT64_MAX;
     }
     LIST_FOREACH(transfer, &client->large, entry)
@@ -64,6 +86,17 @@ static uint64_t next_due(const hami_kubernetes *client)
         due = silent < due ? silent : due;
     }
     return due > client->next_nudge_ns ? due : client->next_nudge_ns;
+}
+
+/* One nudge is for all that stand now; a read gets no second one. */
+static void forget_standing(hami_kubernetes *client, uint64_t now)
+{
+    struct hami_internal_http_request *request;
+
+    while ((request = TAILQ_FIRST(&client->reads)) != NULL &&
+           request->sent_ns + STANDS_NS <= now) {
+        hami_internal_http_nudge_landed(client, request);
+    }
 }
 
 static void ignore_line(void *data, const char *line, size_t length)
@@ -92,7 +125,7 @@ void hami_internal_http_nudge_look(hami_kubernetes *client)
     struct hami_internal_http_stream *stream;
     uint64_t now;
 
-    if (LIST_EMPTY(&client->large)) {
+    if (LIST_EMPTY(&client->large) && TAILQ_EMPTY(&client->reads)) {
         return;
     }
     now = hami_kubernetes_now();
@@ -100,6 +133,7 @@ void hami_internal_http_nudge_look(hami_kubernetes *client)
         return;
     }
     /* As a stream it needs no place among the requests, which may all stand still. */
+    forget_standing(client, now);
     client->next_nudge_ns = now + INTERVAL_NS;
     client->is_nudging = hami_internal_http_stream_start(client, &options, &stream) == 0;
 }
@@ -107,7 +141,8 @@ void hami_internal_http_nudge_look(hami_kubernetes *client)
 uint64_t hami_internal_http_nudge_wait_ms(const hami_kubernetes *client)
 {
     uint64_t now = hami_kubernetes_now();
-    uint64_t due = LIST_EMPTY(&client->large) ? UINT64_MAX : next_due(client);
+    bool has_none = LIST_EMPTY(&client->large) && TAILQ_EMPTY(&client->reads);
+    uint64_t due = has_none ? UINT64_MAX : next_due(client);
 
     if (due == UINT64_MAX || due <= now) {
         return due == UINT64_MAX ? UINT64_MAX : 0;

@@ -70,6 +70,7 @@ static void stop_waiting(struct hami_internal_http_request *request, uint64_t no
 static void land(hami_kubernetes *client, struct hami_internal_http_request *request)
 {
     hami_internal_http_transfer_stop(request->transfer);
+    hami_internal_http_nudge_landed(client, request);
     client->in_flight_count--;
     if (client->scout == request->transfer) {
         client->scout = NULL;
@@ -462,6 +463,7 @@ static void send_request(hami_kubernetes *client,
     request->is_counted = true;
     request->maybe_resent = request->is_doubtful;
     client->in_flight_count++;
+    hami_internal_http_nudge_sent(client, request);
     pthread_mutex_lock(&client->mutex);
     client->stats.requests += is_first ? 1 : 0;
     client->stats.waiting--;

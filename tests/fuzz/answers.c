@@ -358,6 +358,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client.random = 1;
     TAILQ_INIT(&client.inbox);
     TAILQ_INIT(&client.waiting);
+    TAILQ_INIT(&client.reads);
     now_ns = UINT64_C(1000000000);
     answers_told = lines_told = opened_told = 0;
     is_doubtful = was_said = false;

@@ -83,6 +83,32 @@ START_TEST(an_answer_larger_than_the_buffer_is_told_soon_after_it_is_complete)
 }
 END_TEST
 
+/* What was asked in between is harmless, and asked once. */
+START_TEST(a_read_that_stands_gets_one_nudge)
+{
+    struct kubesim_fault hang = {.match = {.verb = "get", .resource = "nodes"},
+                                 .count = 1,
+                                 .action = KUBESIM_HANG_BEFORE};
+    struct hami_kubernetes_calls calls = HAMI_KUBERNETES_CALLS_INIT;
+    struct hami_kubernetes_request request = get_node();
+    struct fixture fixture;
+    uint64_t nudges = 0;
+
+    fixture_open(&fixture, NULL);
+    fixture_connect(&fixture);
+    (void)ask(fixture.client, get_node_soon());
+    (void)kubesim_arm(fixture.sim, &hang);
+    request.deadline_ns = hami_kubernetes_in_ms(2500);
+    ck_assert_int_eq(ask(fixture.client, request).code, HAMI_E_IN_DOUBT);
+    ck_assert_int_eq(hami_kubernetes_calls(fixture.client, &calls), 0);
+    for (size_t i = 0; i < HAMI_KUBERNETES_CODES; i++) {
+        nudges += calls.answers[HAMI_KUBERNETES_VERB_WATCH][i];
+    }
+    ck_assert_uint_eq(nudges, 1);
+    fixture_close(&fixture);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kubernetes_standstill");
@@ -93,6 +119,7 @@ int main(void)
                    an_answer_about_as_large_as_a_record_is_told_when_it_is_complete);
     tcase_add_test(whole,
                    an_answer_larger_than_the_buffer_is_told_soon_after_it_is_complete);
+    tcase_add_test(whole, a_read_that_stands_gets_one_nudge);
     suite_add_tcase(suite, whole);
     return run_suite(suite);
 }
