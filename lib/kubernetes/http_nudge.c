@@ -11,7 +11,8 @@
  * one, none are: then nghttp2 is not called again, and does not come to say that this
  * frame ended the stream, until something else comes on the connection. All of the answer
  * is here, and the request stands until its deadline. Servers that tell no length in
- * advance are hit by it, such as kube-apiserver with a list.
+ * advance and end the stream with the last piece are hit by it. kube-apiserver tells none
+ * of a list; the ends that were seen of it were frames of their own.
  *
  * So the buffer is far larger than libcurl's own 16 KiB, of which no memory is used but
  * what an answer fills. An answer that is larger still can meet the same fate. It is one
