@@ -32,6 +32,7 @@ def run(results, scene):
         scene.stop_plugin()
     results.check(_metric(scene, "hamid_node_swapped") == 0, "no container has another's devices",
                   _metrics(scene))
+    scene.say(f"reads of the agent: {_reads(scene)}")
     scene.stop_agent()
     results.check(not list(front.glob("kubelet.sock")), "the gateway takes its socket along")
     scene.start_agent()
@@ -51,6 +52,18 @@ def _metrics(scene):
 
 def _metric(scene, name):
     return int(re.search(rf"^{re.escape(name)} (\d+)$", _metrics(scene), re.MULTILINE)[1])
+
+
+def _reads(scene):
+    """How many there were, how many took longer than half a second, and how many calls were made
+    only because a read stood."""
+    text = _metrics(scene)
+    counts = {bound: sum(int(found) for found in re.findall(
+        r'^hamid_transport_request_duration_seconds_bucket{verb="(?:get|list)",'
+        rf'le="{re.escape(bound)}"}} (\d+)$', text, re.MULTILINE)) for bound in ("0.5", "+Inf")}
+    nudges = sum(int(found) for found in re.findall(
+        r'^hamid_transport_requests_total{verb="watch",code="\w+"} (\d+)$', text, re.MULTILINE))
+    return f"{counts['+Inf']}, {counts['+Inf'] - counts['0.5']} above 0.5 s, {nudges} nudges"
 
 
 def _unfinished(scene, label):
