@@ -99,6 +99,23 @@ char *source_hamid_text(const struct source_hamid *hamid, const char *path,
     return answer.text != NULL ? answer.text : strdup("");
 }
 
+/* What an answer that is no locks view most likely means. */
+static const char *hint(const struct source_hamid *hamid, long status)
+{
+    switch (status) {
+    case 400:
+        return strncmp(hamid->url, "http://", 7) == 0
+                   ? "does it speak HTTPS? Then say https://, and --hamid-ca-file"
+                   : "is that a hamid scheduler?";
+    case 403:
+        return "it does not serve that certificate's name: see hamid's --client-name";
+    case 421:
+        return "it does not go by that name: see hamid's --host, or use an IP address";
+    default:
+        return "is that a hamid scheduler?";
+    }
+}
+
 json_t *source_from_hamid(const struct source_hamid *hamid, char *error)
 {
     long status = 0;
@@ -107,8 +124,8 @@ json_t *source_from_hamid(const struct source_hamid *hamid, char *error)
     json_t *nodes = json_incref(json_object_get(root, "nodes"));
     if (text != NULL && status != 200) {
         (void)snprintf(error, SOURCE_ERROR_MAX,
-                       "%s answered with status %ld; is that a hamid scheduler?",
-                       hamid->url, status);
+                       "%s answered with status %ld; %s", hamid->url, status,
+                       hint(hamid, status));
     } else if (text != NULL && !json_is_array(nodes)) {
         (void)snprintf(error, SOURCE_ERROR_MAX,
                        "%s did not answer with a locks view; is that a hamid scheduler?",

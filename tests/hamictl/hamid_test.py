@@ -37,6 +37,9 @@ def test_over_https_both_show_a_certificate():
             has(done.stdout, "certificate")
             done = cluster.hamictl("locks", "--hamid", url, "--hamid-ca-file", certificate)
             equal(done.returncode, 1)
+            done = cluster.hamictl("locks", "--hamid", f"http://{cluster.address}")
+            equal(done.returncode, 1)
+            has(done.stdout, "Then say https://")
         finally:
             cluster.end()
 
