@@ -123,7 +123,7 @@ def holder_preempted(scene):
     holder = scene.hold("low")
     parked = scene.park(priority="middle")
     preemptor = scene.create(1, "high")[0]
-    scene.check(scene.one_is_bound(parked, 20), "the next one gets the lock of a holder that is "
+    scene.check(scene.one_is_bound([*parked, preemptor], 20), "the next one gets the lock of a holder that is "
                 "gone, with the kubelet still at rest", scene.world.locks())
     values = scene.finish(PARKED + 1)
     scene.check(scene.deletions(SCHEDULER) == {holder}, "kube-scheduler deleted the holder",
