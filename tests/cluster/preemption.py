@@ -123,8 +123,9 @@ def holder_preempted(scene):
     holder = scene.hold("low")
     parked = scene.park(priority="middle")
     preemptor = scene.create(1, "high")[0]
-    scene.check(scene.one_is_bound([*parked, preemptor], 20), "the next one gets the lock of a holder that is "
-                "gone, with the kubelet still at rest", scene.world.locks())
+    next_one = scene.one_is_bound([*parked, preemptor], 20)
+    scene.check(next_one, "the next one gets the lock of a holder that is gone, with the kubelet "
+                "still at rest", scene.world.locks())
     values = scene.finish(PARKED + 1)
     scene.check(scene.deletions(SCHEDULER) == {holder}, "kube-scheduler deleted the holder",
                 scene.deletions(SCHEDULER))
