@@ -169,10 +169,10 @@ def pod(name, index, node, scheduler, label):
 
 
 def is_over(one):
-    """Served, or refused by its kubelet."""
+    """Served, or refused by its kubelet. A second bind may put the phase back afterwards."""
     annotations = one["metadata"].get("annotations") or {}
     return (annotations.get(PHASE) == "success"
-            or (one.get("status") or {}).get("phase") == "Failed")
+            or (one.get("status") or {}).get("phase") in ("Running", "Failed"))
 
 
 class Way:
@@ -209,6 +209,7 @@ class Floor(Way):
         self.name = "floor" if has_reads else "floor-writes"
         self.has_reads = has_reads
         self.child = None
+        self.nodes = []
         self.printed = {}
 
     def prepare(self, world, size):
@@ -216,14 +217,17 @@ class Floor(Way):
         for node in nodes:
             world.admin.need("PATCH", f"/api/v1/nodes/{node}",
                              {"metadata": {"annotations": FLOOR_ANNOTATIONS}}, api.MERGE_PATCH)
+        self.nodes = nodes
         return nodes
 
     def begin(self, world, name, size):
         words = [world.build / "bench/bench-floor", "--kubeconfig", world.plane.kubeconfig(),
-                 f"--allocate-ms={ALLOCATE_MS}", *(["--reads"] if self.has_reads else [])]
+                 f"--allocate-ms={ALLOCATE_MS}", *(["--reads"] if self.has_reads else []), *self.nodes]
         self.child = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True)
+        if self.child.stdout.readline() != "ready\n":
+            raise processes.Failed(f"{self.name} ended before the burst began")
 
     def note(self, name, uid, node):
         self.child.stdin.write(f"{name} {uid} {node}\n")

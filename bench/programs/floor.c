@@ -4,12 +4,12 @@
  * The bare floor of a burst: the writes that a locked bind needs, as fast as one thread
  * and libcurl can send them, without any lock, queue, watch or scheduler.
  *
- * Lines "NAME UID NODE" come from standard input as the pods are created; its end ends
- * the burst. On each node one pod follows the other: PATCH the node (a pair of texts is
- * tested and replaced), POST the Binding, wait as long as an Allocate takes, PATCH the
- * pod. With --reads also what the node side reads, both at once. Prints one JSON object
- * with medians of its PATCHes of a node: those of the burst, and, in turns with those of
- * a plain loop of curl_easy_perform, such that come one at a time.
+ * Says "ready" once it is. Lines "NAME UID NODE" come from standard input as the pods are
+ * created; its end ends the burst. On each node one pod follows the other: PATCH the node
+ * (a pair of texts is tested and replaced), POST the Binding, wait as long as an Allocate
+ * takes, PATCH the pod. With --reads also what the node side reads, both at once. Prints
+ * one JSON object with medians of its PATCHes of a node: those of the burst, and, in
+ * turns with those of a plain loop of curl_easy_perform, such that come one at a time.
  *
  * One thread. Shares no code with the libraries.
  */
@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "floor_lines.h"
 #include "floor_texts.h"
-#include "kubeconfig.h"
 
 #define NODES_MAX 1000
 #define PODS_MAX 10000
@@ -48,13 +48,6 @@ struct pod {
 
 struct node;
 
-/* A handle that is used again and again, with the body of its request. */
-struct line {
-    CURL *handle;
-    struct node *node;
-    char body[BODY_MAX];
-};
-
 struct node {
     char name[128];
     struct line first;
@@ -69,9 +62,7 @@ struct node {
 };
 
 struct floor {
-    struct kubeconfig config;
-    struct curl_slist *patch_headers;
-    struct curl_slist *json_headers;
+    struct login login;
     CURLM *multi;
     bool has_reads;
     int64_t allocate_us;
@@ -87,52 +78,10 @@ struct floor {
 
 /* ---- requests ------------------------------------------------------------------- */
 
-static size_t drop(char *bytes, size_t size, size_t count, void *data)
-{
-    (void)bytes;
-    (void)data;
-    return size * count;
-}
-
-static void prepare_line(struct floor *floor, struct line *line, struct node *node)
-{
-    line->handle = curl_easy_init();
-    if (line->handle == NULL) {
-        die("no handle", "out of memory");
-    }
-    line->node = node;
-    kubeconfig_apply(&floor->config, line->handle);
-    curl_easy_setopt(line->handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(line->handle, CURLOPT_PIPEWAIT, 1L);
-    curl_easy_setopt(line->handle, CURLOPT_WRITEFUNCTION, drop);
-    curl_easy_setopt(line->handle, CURLOPT_USERAGENT, "bench-floor");
-    curl_easy_setopt(line->handle, CURLOPT_TIMEOUT_MS, 10000L);
-    curl_easy_setopt(line->handle, CURLOPT_PRIVATE, line);
-}
-
-/* Without a body: a GET. Else what line->body holds goes out. */
-static void prepare_request(struct floor *floor, struct line *line, const char *method,
-                            const char *path, bool has_body)
-{
-    char url[1024];
-    bool is_patch = strcmp(method, "PATCH") == 0;
-    fits(snprintf(url, sizeof(url), "%s%s", floor->config.server, path), sizeof(url));
-    curl_easy_setopt(line->handle, CURLOPT_URL, url);
-    if (has_body) {
-        curl_easy_setopt(line->handle, CURLOPT_POSTFIELDS, line->body);
-        curl_easy_setopt(line->handle, CURLOPT_POSTFIELDSIZE, (long)strlen(line->body));
-    } else {
-        curl_easy_setopt(line->handle, CURLOPT_HTTPGET, 1L);
-    }
-    curl_easy_setopt(line->handle, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(line->handle, CURLOPT_HTTPHEADER,
-                     is_patch ? floor->patch_headers : floor->json_headers);
-}
-
 static void send_request(struct floor *floor, struct line *line, const char *method,
                          const char *path, bool has_body)
 {
-    prepare_request(floor, line, method, path, has_body);
+    line_request(&floor->login, line, method, path, has_body);
     line->node->open++;
     if (curl_multi_add_handle(floor->multi, line->handle) != CURLM_OK) {
         die(method, path);
@@ -261,8 +210,8 @@ static struct node *find_node(struct floor *floor, const char *name)
     fits(snprintf(node->name, sizeof(node->name), "%s", name), sizeof(node->name));
     pair_begin(&node->pair);
     node->tail = &node->head;
-    prepare_line(floor, &node->first, node);
-    prepare_line(floor, &node->second, node);
+    line_open(&floor->login, &node->first, node);
+    line_open(&floor->login, &node->second, node);
     floor->nodes[floor->node_count++] = node;
     return node;
 }
@@ -346,18 +295,20 @@ static int turn(struct floor *floor)
 
 static void run(struct floor *floor)
 {
-    int wait_ms;
-    while ((wait_ms = turn(floor)) >= 0) {
+    for (;;) {
         struct curl_waitfd input = {.fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN};
         int running;
         curl_multi_perform(floor->multi, &running);
         take_answers(floor);
+        /* Last, since what came just now decides how long there is to wait. */
+        int wait_ms = turn(floor);
+        if (wait_ms < 0) {
+            return;
+        }
         curl_multi_poll(floor->multi, &input, floor->input_ended ? 0 : 1, wait_ms, NULL);
         if (!floor->input_ended && input.revents != 0) {
             read_input(floor);
         }
-        curl_multi_perform(floor->multi, &running);
-        take_answers(floor);
     }
 }
 
@@ -371,14 +322,9 @@ static void prepare_loop(struct floor *floor, struct node *node, char *path, siz
     poll(NULL, 0, (int)(floor->allocate_us / 1000));
 }
 
-/* As the burst does it. */
-static int64_t patch_by_floor(struct floor *floor, struct node *node)
+static void wait_for_answers(struct floor *floor, const struct node *node)
 {
-    char path[TEXT_MAX];
     int running;
-    prepare_loop(floor, node, path, sizeof(path));
-    int64_t begin = now_us();
-    send_request(floor, &node->first, "PATCH", path, true);
     while (node->open > 0) {
         curl_multi_perform(floor->multi, &running);
         take_answers(floor);
@@ -386,6 +332,29 @@ static int64_t patch_by_floor(struct floor *floor, struct node *node)
             curl_multi_poll(floor->multi, NULL, 0, 1000, NULL);
         }
     }
+}
+
+/* Connections are there before the first pod is, as they are in a daemon. */
+static void warm_up(struct floor *floor, const char *name)
+{
+    struct node *node = find_node(floor, name);
+    char path[TEXT_MAX];
+    node_path(node, path, sizeof(path));
+    node->step = STEP_LOOP;
+    send_request(floor, &node->first, "GET", path, false);
+    send_request(floor, &node->second, "GET", path, false);
+    wait_for_answers(floor, node);
+    node->step = STEP_IDLE;
+}
+
+/* As the burst does it. */
+static int64_t patch_by_floor(struct floor *floor, struct node *node)
+{
+    char path[TEXT_MAX];
+    prepare_loop(floor, node, path, sizeof(path));
+    int64_t begin = now_us();
+    send_request(floor, &node->first, "PATCH", path, true);
+    wait_for_answers(floor, node);
     pair_is_written(&node->pair);
     return now_us() - begin;
 }
@@ -395,7 +364,7 @@ static int64_t patch_plainly(struct floor *floor, struct node *node)
     char path[TEXT_MAX];
     long status = 0;
     prepare_loop(floor, node, path, sizeof(path));
-    prepare_request(floor, &node->first, "PATCH", path, true);
+    line_request(&floor->login, &node->first, "PATCH", path, true);
     int64_t begin = now_us();
     CURLcode code = curl_easy_perform(node->first.handle);
     int64_t took = now_us() - begin;
@@ -425,19 +394,8 @@ static void loop(struct floor *floor, int64_t *ret_floor_us, int64_t *ret_plain_
 
 static void open_floor(struct floor *floor, const char *kubeconfig)
 {
-    static const char *const kinds[] = {"Content-Type: application/json-patch+json",
-                                        "Content-Type: application/json"};
-    struct curl_slist **lists[] = {&floor->patch_headers, &floor->json_headers};
     curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (kubeconfig_read(&floor->config, kubeconfig) < 0) {
-        die("kubeconfig", floor->config.problem);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        *lists[i] = curl_slist_append(NULL, kinds[i]);
-        if (floor->config.bearer != NULL) {
-            curl_slist_append(*lists[i], floor->config.bearer);
-        }
-    }
+    login_open(&floor->login, kubeconfig);
     floor->multi = curl_multi_init();
     if (floor->multi == NULL) {
         die("no multi handle", "out of memory");
@@ -453,9 +411,7 @@ static void close_floor(struct floor *floor)
         free(floor->nodes[i]);
     }
     curl_multi_cleanup(floor->multi);
-    curl_slist_free_all(floor->patch_headers);
-    curl_slist_free_all(floor->json_headers);
-    kubeconfig_free(&floor->config);
+    login_close(&floor->login);
     curl_global_cleanup();
 }
 
@@ -480,11 +436,16 @@ int main(int argc, char **argv)
         }
     }
     if (kubeconfig == NULL) {
-        die("usage", "floor --kubeconfig FILE [--allocate-ms N] [--reads] < pods");
+        die("usage", "floor --kubeconfig FILE [--allocate-ms N] [--reads] NODE.. < pods");
     }
     open_floor(&floor, kubeconfig);
+    for (int i = optind; i < argc; i++) {
+        warm_up(&floor, argv[i]);
+    }
+    printf("ready\n");
+    fflush(stdout);
     run(&floor);
-    if (floor.node_count == 0) {
+    if (floor.pod_count == 0) {
         die("no pods", "on standard input");
     }
     int64_t burst_us = median(floor.patch_us, floor.patch_count);

@@ -84,6 +84,12 @@ class Bursts(unittest.TestCase):
         self.assertTrue(bursts.is_over(served))
         self.assertTrue(bursts.is_over({"metadata": {}, "status": {"phase": "Failed"}}))
 
+    def test_a_pod_that_runs_is_over_though_a_second_bind_put_its_phase_back(self):
+        again = bursts.pod("a", 1, "gpu-0", "nobody", "x")
+        again["metadata"]["annotations"]["hami.io/bind-phase"] = "allocating"
+        again["status"] = {"phase": "Running"}
+        self.assertTrue(bursts.is_over(again))
+
     def test_a_pod_asks_for_a_device_of_its_node(self):
         made = bursts.pod("a", 7, "gpu-3", "nobody", "x")
         self.assertEqual(made["spec"]["nodeSelector"], {"kubernetes.io/hostname": "gpu-3"})

@@ -1,0 +1,71 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The floor's handles and their requests. */
+#include "floor_lines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void login_open(struct login *login, const char *kubeconfig)
+{
+    static const char *const kinds[] = {"Content-Type: application/json-patch+json",
+                                        "Content-Type: application/json"};
+    struct curl_slist **lists[] = {&login->patch_headers, &login->json_headers};
+    if (kubeconfig_read(&login->config, kubeconfig) < 0) {
+        die("kubeconfig", login->config.problem);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        *lists[i] = curl_slist_append(NULL, kinds[i]);
+        if (login->config.bearer != NULL) {
+            curl_slist_append(*lists[i], login->config.bearer);
+        }
+    }
+}
+
+void login_close(struct login *login)
+{
+    curl_slist_free_all(login->patch_headers);
+    curl_slist_free_all(login->json_headers);
+    kubeconfig_free(&login->config);
+}
+
+static size_t drop(char *bytes, size_t size, size_t count, void *data)
+{
+    (void)bytes;
+    (void)data;
+    return size * count;
+}
+
+void line_open(const struct login *login, struct line *line, struct node *node)
+{
+    line->handle = curl_easy_init();
+    if (line->handle == NULL) {
+        die("no handle", "out of memory");
+    }
+    line->node = node;
+    kubeconfig_apply(&login->config, line->handle);
+    curl_easy_setopt(line->handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(line->handle, CURLOPT_PIPEWAIT, 1L);
+    curl_easy_setopt(line->handle, CURLOPT_WRITEFUNCTION, drop);
+    curl_easy_setopt(line->handle, CURLOPT_USERAGENT, "bench-floor");
+    curl_easy_setopt(line->handle, CURLOPT_TIMEOUT_MS, 10000L);
+    curl_easy_setopt(line->handle, CURLOPT_PRIVATE, line);
+}
+
+void line_request(const struct login *login, struct line *line, const char *method,
+                  const char *path, bool has_body)
+{
+    char url[1024];
+    bool is_patch = strcmp(method, "PATCH") == 0;
+    fits(snprintf(url, sizeof(url), "%s%s", login->config.server, path), sizeof(url));
+    curl_easy_setopt(line->handle, CURLOPT_URL, url);
+    if (has_body) {
+        curl_easy_setopt(line->handle, CURLOPT_POSTFIELDS, line->body);
+        curl_easy_setopt(line->handle, CURLOPT_POSTFIELDSIZE, (long)strlen(line->body));
+    } else {
+        curl_easy_setopt(line->handle, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(line->handle, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(line->handle, CURLOPT_HTTPHEADER,
+                     is_patch ? login->patch_headers : login->json_headers);
+}
