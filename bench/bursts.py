@@ -132,7 +132,7 @@ class World:
                 if child.poll() is not None:
                     raise processes.Failed(f"{child_name} ended with code {child.returncode}:\n"
                                            + self.plane.group.last_words(child_name))
-            time.sleep(way.look_every)
+            time.sleep(max(way.look_every, size.pods / 400))
 
     def _judge(self, way, name, size, begin):
         with open(self.plane.audit_log, encoding="utf-8") as file:

@@ -111,6 +111,11 @@ class Peers(unittest.TestCase):
         self.assertTrue(goal.is_met())
         self.assertFalse(burst.speedup(references.LIMITED, [90.0], [1.0, 2.0]).is_met())
 
+    def test_calls_of_others_leave_out_our_own_and_the_creators(self):
+        calls = {"admin": (40, 9), "hamid-node": (40, 80), "kubelet": (2, 0)}
+        told = burst.others([bursts.Outcome("", bursts.Size(2, 1), 1.0, {}, calls)])
+        self.assertEqual(told, "calls of others meanwhile, a pod: kubelet 1.00")
+
     def test_the_stages_say_where_time_beyond_the_floor_goes(self):
         def outcomes(more):
             return [bursts.Outcome("", burst.MAIN, 1.0, {}, {}, {
