@@ -17,6 +17,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
 {
     after->lock = node->lock;
     after->node = node;
+    node->now_ns = hami_internal_now(node->lock);
     list_init(&after->ready_waits);
     list_init(&after->ready_dones);
     list_init(&after->ended_grants);

@@ -7,6 +7,7 @@
 
 #include "internal.h"
 
+/* With the node's mutex, just taken; sets node.now_ns. */
 void hami_internal_after_init(struct hami_internal_after *after,
                               struct hami_internal_node *node);
 

@@ -122,7 +122,7 @@ static void settle_place(const struct hami_wait *wait, int code)
 {
     struct hami_nodelock *lock = wait->lock;
     const char *uid = wait->owner.uid, *node = wait->node->name;
-    uint64_t now = hami_internal_now(lock);
+    uint64_t now = wait->node->now_ns;
     bool left =
         code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED || code == HAMI_E_LIMIT;
 
@@ -148,7 +148,7 @@ void hami_internal_node_end_wait(struct hami_wait *wait, int code,
 
     wait->ended = true;
     if (code == HAMI_E_TIMEDOUT || code == HAMI_E_LIMIT) {
-        hami_internal_admit_foresee(wait, hami_internal_now(node->lock), &outlook);
+        hami_internal_admit_foresee(wait, node->now_ns, &outlook);
         node->refusals += code == HAMI_E_LIMIT;
     }
     if (code == 0) {
@@ -265,7 +265,7 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
                                     node->name, slot->pair.lock,
                                     hami_internal_protocol_reason_text(slot->reason));
     } else if (node->operation != OPERATION_NONE) {
-        uint64_t since = hami_internal_now(node->lock) - node->operation_ns;
+        uint64_t since = node->now_ns - node->operation_ns;
         hami_internal_node_end_wait(
             wait, HAMI_E_TIMEDOUT, NULL, after,
             "the deadline passed before node %s could be locked: the store has not "

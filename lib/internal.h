@@ -260,6 +260,7 @@ struct hami_internal_node {
     char *name;
     uint64_t hash;
     pthread_mutex_t mutex; /* guards all below */
+    uint64_t now_ns; /* the clock, read when the mutex was taken or a call was made */
     struct hami_internal_slot *slots[HAMI_INTERNAL_KEYS_MAX];
     size_t slot_count;
     struct hami_internal_queue queue;

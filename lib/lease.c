@@ -143,7 +143,7 @@ int hami_lease_handoff(hami_lease *lease)
     struct hami_internal_grant *grant = lease->grant;
     detach(lease);
     grant->handed_off = true;
-    grant->state_ns = hami_internal_now(lock);
+    grant->state_ns = node->now_ns;
     hami_internal_count(&lease->lock->counters.handoffs);
     if (grant->gone && grant->shares == 0) {
         hami_internal_node_end_grant(node, grant, 0, &after);
@@ -178,7 +178,7 @@ static bool give_back(hami_lease *lease, struct hami_internal_done *done, int *c
         return true;
     }
     grant->state = GRANT_RELEASING;
-    grant->state_ns = hami_internal_now(node->lock);
+    grant->state_ns = node->now_ns;
     grant->retry_ns = 0;
     grant->release = done;
     if (done) {
@@ -188,14 +188,12 @@ static bool give_back(hami_lease *lease, struct hami_internal_done *done, int *c
     return false;
 }
 
-static void init_done(struct hami_internal_done *done, const struct hami_nodelock *lock,
-                      uint64_t deadline_ns)
+static void init_done(struct hami_internal_done *done, uint64_t deadline_ns)
 {
     memset(done, 0, sizeof(*done));
     list_init(&done->link);
     done->timer.kind = TIMER_DONE;
     done->timer.due_ns = deadline_ns;
-    done->started_ns = hami_internal_now(lock);
 }
 
 static struct hami_internal_done *make_done(struct hami_nodelock *lock,
@@ -205,7 +203,7 @@ static struct hami_internal_done *make_done(struct hami_nodelock *lock,
         hami_internal_memory_zero(hami_internal_allocator(lock), sizeof(*done));
 
     if (done) {
-        init_done(done, lock, deadline_ns);
+        init_done(done, deadline_ns);
     }
     return done;
 }
@@ -279,7 +277,7 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
     struct hami_internal_done done;
-    init_done(&done, lock, deadline_ns);
+    init_done(&done, deadline_ns);
     done.blocking = true;
     bool is_known = start_release(lease, &done, &code);
     leave(lock);
@@ -354,7 +352,7 @@ static void queue_check(hami_lease *lease, struct hami_internal_done *done)
     hami_internal_after_init(&after, node);
     done->check = true;
     done->grant = lease->grant;
-    done->started_ns = hami_internal_now(node->lock);
+    done->started_ns = node->now_ns;
     list_insert(&node->checks, &done->link);
     hami_internal_timers_set(&node->deadlines, &done->timer, done->timer.due_ns);
     hami_internal_run(node, &after);
@@ -374,7 +372,7 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
         return inside(reterr);
     }
     struct hami_internal_done done;
-    init_done(&done, lock, deadline_ns);
+    init_done(&done, deadline_ns);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     hami_internal_nodes_pin(node);
     done.blocking = true;

@@ -47,7 +47,7 @@ hami_call *hami_internal_machine_begin(struct hami_internal_node *node,
     node->spare_call = NULL;
     node->call = call;
     node->operation = operation;
-    node->operation_ns = hami_internal_now(lock);
+    node->operation_ns = node->now_ns;
     node->operation_slot = NULL;
     node->operation_grant = NULL;
     node->operation_wait = NULL;
@@ -260,7 +260,7 @@ static void watch_call(struct hami_internal_node *node)
 void hami_internal_machine_plan(struct hami_internal_node *node,
                                 struct hami_internal_after *after)
 {
-    uint64_t now = hami_internal_now(node->lock);
+    uint64_t now = node->now_ns;
 
     node->wake_ns = HAMI_DEADLINE_NEVER;
     if (node->operation != OPERATION_NONE) {

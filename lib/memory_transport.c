@@ -14,7 +14,7 @@
 #include "pen.h"
 
 #define EDITS_MAX 128
-#define NODE_GONE 1 /* no code of the library */
+#define NO_NODE 1 /* no code of the library */
 
 /* The texts of one edit: made beforehand, replaced ones to be let go afterwards. */
 struct write_texts {
@@ -50,14 +50,6 @@ static void start(struct write *write, const char *node,
     memset(write->texts, 0, count * sizeof(write->texts[0]));
 }
 
-static bool is_known(hami_memory *memory, const char *node)
-{
-    (void)pthread_mutex_lock(&memory->mutex);
-    bool known = hami_internal_store_node(memory, node) != NULL;
-    (void)pthread_mutex_unlock(&memory->mutex);
-    return known;
-}
-
 static int make_node(struct write *write)
 {
     write->made = calloc(1, sizeof(*write->made));
@@ -68,7 +60,7 @@ static int make_node(struct write *write)
     return 0;
 }
 
-static int prepare(hami_memory *memory, struct write *write, bool is_write)
+static int prepare(struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
         const struct hami_transport_edit *edit = &write->edits[i];
@@ -82,7 +74,7 @@ static int prepare(hami_memory *memory, struct write *write, bool is_write)
             return HAMI_E_NOMEM;
         }
     }
-    return is_write && !is_known(memory, write->node) ? make_node(write) : 0;
+    return 0;
 }
 
 static void finish(struct write *write)
@@ -160,7 +152,7 @@ static void put_value(struct write *write, struct hami_internal_store_node *node
 }
 
 /* With the store's mutex. Returns 0, HAMI_E_HELD, HAMI_E_NOMEM (too many values), or
- * NODE_GONE: it was deleted since `prepare` looked, and one has to be made. */
+ * NO_NODE: one has to be made first. */
 static int apply(hami_memory *memory, struct write *write, bool is_write)
 {
     struct hami_internal_store_node *node = hami_internal_store_node(memory, write->node);
@@ -169,7 +161,7 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
         return HAMI_E_HELD;
     }
     if (is_write && !node && !write->made) {
-        return NODE_GONE;
+        return NO_NODE;
     }
     if (is_write && !node) {
         node = write->made;
@@ -217,13 +209,13 @@ static void complete(hami_call *call, const struct write *write, int code)
 
 static int carry_out(hami_memory *memory, struct write *write, bool is_write)
 {
-    int code = prepare(memory, write, is_write);
+    int code = prepare(write);
 
     while (code == 0) {
         (void)pthread_mutex_lock(&memory->mutex);
         code = apply(memory, write, is_write);
         (void)pthread_mutex_unlock(&memory->mutex);
-        if (code != NODE_GONE) {
+        if (code != NO_NODE) {
             return code;
         }
         code = make_node(write);

@@ -271,7 +271,7 @@ static void pair_changed(struct hami_internal_node *node, struct hami_internal_s
                          const struct hami_lock_record *record,
                          struct hami_internal_after *after)
 {
-    uint64_t now = hami_internal_now(node->lock);
+    uint64_t now = node->now_ns;
     bool passed = !is_same_grant(&slot->record, record);
     bool was_held = passed && slot->record.kind != HAMI_LOCK_FREE;
     if (passed) {

@@ -83,7 +83,7 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
                                            struct hami_internal_after *after)
 {
     struct hami_internal_answer *answer = &call->answer;
-    uint64_t now = hami_internal_now(node->lock);
+    uint64_t now = node->now_ns;
 
     node->ask_next_ns = now + HAMI_INTERNAL_ASK_AGAIN_NS;
     if (revoke && (answer->code == 0 || answer->code == HAMI_E_IN_DOUBT)) {
@@ -142,7 +142,7 @@ void hami_internal_outcome_own_revoked(struct hami_internal_node *node,
     case RELEASE_HAND_OFF:
         grant->state = GRANT_STANDING;
         grant->handed_off = true;
-        grant->state_ns = hami_internal_now(node->lock);
+        grant->state_ns = node->now_ns;
         hami_internal_count(&node->lock->counters.handoffs);
         if (grant->release) {
             struct hami_internal_done *done = grant->release;

@@ -50,8 +50,7 @@ static void settle_take(struct hami_internal_node *node,
                                           "its answers to a write make no sense", after);
     } else if (taker && taker->retries++ >= 3) {
         /* Refused again and again, by heartbeats say: leave the server room. */
-        taker->retry_ns =
-            hami_internal_now(node->lock) + hami_internal_machine_pause(node->lock, 0);
+        taker->retry_ns = node->now_ns + hami_internal_machine_pause(node->lock, 0);
     }
 }
 
@@ -115,8 +114,8 @@ static void read_failed(struct hami_internal_node *node,
                         struct hami_internal_after *after)
 {
     node->failure = answer->code;
-    node->read_retry_ns = hami_internal_now(node->lock) +
-                          hami_internal_machine_pause(node->lock, node->read_retries++);
+    node->read_retry_ns =
+        node->now_ns + hami_internal_machine_pause(node->lock, node->read_retries++);
     bool senseless =
         answer->code == HAMI_E_PROTO && ++node->senseless >= HAMI_INTERNAL_PROTO_MAX;
     LIST_EACH_SAFE(link, next, &node->queue.waiters)

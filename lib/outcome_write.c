@@ -113,7 +113,7 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
         hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
         hami_internal_after_change(after, slot, how, grant->takes_from);
     }
-    grant->state_ns = hami_internal_now(node->lock);
+    grant->state_ns = node->now_ns;
     grant->retries = 0;
     grant->retry_ns = 0;
     if (grant->taker) {
@@ -152,8 +152,8 @@ void hami_internal_outcome_retry_wait(struct hami_wait *wait, int code,
                                     wait->node->name, hami_strerror(code));
         return;
     }
-    wait->retry_ns = hami_internal_now(wait->lock) +
-                     hami_internal_machine_pause(wait->lock, wait->retries++);
+    wait->retry_ns =
+        wait->node->now_ns + hami_internal_machine_pause(wait->lock, wait->retries++);
 }
 
 void hami_internal_outcome_refuse_wait(struct hami_wait *wait, int code, const char *text,
@@ -265,8 +265,8 @@ void hami_internal_outcome_took(struct hami_internal_node *node,
 void hami_internal_outcome_retry_grant(struct hami_internal_node *node,
                                        struct hami_internal_grant *grant)
 {
-    grant->retry_ns = hami_internal_now(node->lock) +
-                      hami_internal_machine_pause(node->lock, grant->retries++);
+    grant->retry_ns =
+        node->now_ns + hami_internal_machine_pause(node->lock, grant->retries++);
 }
 
 void hami_internal_outcome_removed(struct hami_internal_node *node,

@@ -83,6 +83,7 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
     hami_internal_after_run(after);
     int code = hand_to_transport(lock, operation, call);
     (void)pthread_mutex_lock(&node->mutex);
+    node->now_ns = hami_internal_now(lock);
     if (code < 0) {
         bool known = code == HAMI_E_ACCESS || code == HAMI_E_NOMEM;
         call->answer.code = known ? code : HAMI_E_TRANSPORT;
@@ -100,7 +101,7 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
 static void watch_call(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     hami_call *call = node->call;
-    uint64_t now = hami_internal_now(node->lock);
+    uint64_t now = node->now_ns;
 
     if (node->operation == OPERATION_NONE || call->state != CALL_PENDING ||
         now < call->deadline_ns) {
@@ -252,14 +253,14 @@ static void rest(struct hami_internal_node *node, struct hami_internal_after *af
 void hami_internal_run(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     for (;;) {
-        hami_internal_node_expire(node, hami_internal_now(node->lock), after);
+        hami_internal_node_expire(node, node->now_ns, after);
         watch_call(node, after);
         hami_internal_machine_plan(node, after);
         if (needs_any(after)) {
             if (make_ahead(node, after)) {
                 continue;
             }
-            node->wake_ns = hami_internal_now(node->lock) + HAMI_INTERNAL_RETRY_FIRST_NS;
+            node->wake_ns = node->now_ns + HAMI_INTERNAL_RETRY_FIRST_NS;
             break;
         }
         if (node->operation == OPERATION_NONE || node->call->state != CALL_IDLE) {

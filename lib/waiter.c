@@ -133,7 +133,6 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
     wait->owner.uid = keep(&texts, owner->uid);
     wait->lock = lock;
     wait->timer.kind = TIMER_WAIT;
-    wait->since_ns = hami_internal_now(lock);
     wait->deadline_ns = request->deadline_ns;
     wait->queued.priority = request->priority;
     wait->queued.namespace_hash =
@@ -221,13 +220,14 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
 
     hami_internal_cancel_attach(wait, request->cancel);
     (void)pthread_mutex_lock(&node->mutex);
+    hami_internal_after_init(&after, node);
+    wait->since_ns = node->now_ns;
     int code = hami_internal_admit_enqueue(wait, error);
     if (code < 0) {
         (void)pthread_mutex_unlock(&node->mutex);
         dispose(wait);
         return code;
     }
-    hami_internal_after_init(&after, node);
     if (hami_cancel_is_fired(wait->cancel)) {
         hami_internal_node_cancel(node, &after);
     }
