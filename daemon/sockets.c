@@ -19,6 +19,8 @@
 
 static const char *const known_names[] = {"extender", "metrics"};
 
+#define KNOWN_COUNT (sizeof(known_names) / sizeof(known_names[0]))
+
 static size_t number_of(const char *variable)
 {
     const char *text = getenv(variable);
@@ -34,13 +36,14 @@ static size_t count_passed(void)
     return count < FDS_MAX ? count : FDS_MAX;
 }
 
-/* The place of a name among the count names; count where it is not there. */
-static size_t place_of(const char *name, size_t count)
+/* The place of a name among the count names, from the first on; count where it is not
+ * there. */
+static size_t place_of(const char *name, size_t first, size_t count)
 {
     const char *names = getenv("LISTEN_FDNAMES");
     for (size_t i = 0; names != NULL && i < count; i++) {
         size_t length = strcspn(names, ":");
-        if (length == strlen(name) && strncmp(names, name, length) == 0) {
+        if (i >= first && length == strlen(name) && strncmp(names, name, length) == 0) {
             return i;
         }
         names = names[length] == ':' ? names + length + 1 : NULL;
@@ -51,8 +54,8 @@ static size_t place_of(const char *name, size_t count)
 static bool has_known_names(size_t count)
 {
     bool has = false;
-    for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++) {
-        has = has || place_of(known_names[i], count) < count;
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        has = has || place_of(known_names[i], 0, count) < count;
     }
     return has;
 }
@@ -74,9 +77,19 @@ static bool is_listening_tcp(int fd)
 int hamid_socket_passed(const char *name, size_t index, char *error, size_t error_size)
 {
     size_t count = count_passed();
-    size_t place = has_known_names(count) ? place_of(name, count) : index;
+    bool is_named = has_known_names(count);
+    size_t place = is_named ? place_of(name, 0, count) : index;
     if (place >= count) {
         return -1;
+    }
+    /* Callers of a socket that nobody accepts from would wait for ever. */
+    if (is_named ? place_of(name, place + 1, count) < count : count > KNOWN_COUNT) {
+        (void)snprintf(error, error_size,
+                       is_named ? "more than one socket is passed for %s"
+                                : "more sockets are passed than have a use, none of them "
+                                  "named %s",
+                       name);
+        return -2;
     }
     int fd = FIRST_FD + (int)place;
     if (!is_listening_tcp(fd)) {

@@ -15,7 +15,7 @@
  * @name     "extender" or "metrics"
  * @error    receives one line on failure
  * Returns   the descriptor; -1 - none is passed; -2 - what is passed is no TCP socket
- * that listens
+ * that listens, or more than one
  */
 int hamid_socket_passed(const char *name, size_t index, char *error, size_t error_size);
 

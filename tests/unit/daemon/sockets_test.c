@@ -106,6 +106,14 @@ START_TEST(test_only_a_tcp_socket_that_listens_is_taken)
 }
 END_TEST
 
+START_TEST(test_a_second_socket_of_a_name_is_not_left_without_anybody_who_accepts)
+{
+    ck_assert_int_eq(answer("extender:extender", LISTENING, 0, "extender", 0), WRONG);
+    ck_assert_int_eq(answer("metrics:metrics", LISTENING, 0, "metrics", 1), WRONG);
+    ck_assert_int_eq(answer("metrics:metrics", LISTENING, 0, "extender", 0), NONE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("passed sockets");
@@ -114,6 +122,8 @@ int main(void)
     tcase_add_test(all, test_a_name_counts_more_than_the_order);
     tcase_add_test(all, test_what_is_passed_to_another_process_is_left_alone);
     tcase_add_test(all, test_only_a_tcp_socket_that_listens_is_taken);
+    tcase_add_test(
+        all, test_a_second_socket_of_a_name_is_not_left_without_anybody_who_accepts);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
