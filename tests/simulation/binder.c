@@ -128,6 +128,7 @@ static void take_place(struct acquire *acquire)
     acquire->returned = returns;
     acquire->place = returns ? kept->place : ++replica->places;
     acquire->overtaken = acquire->place_sure && returns ? kept->overtaken : 0;
+    acquire->rivals = returns ? kept->rivals : 0;
     kept->place = 0;
 }
 
@@ -146,7 +147,9 @@ static void keep_place(struct acquire *acquire)
                                acquire->node->index,
                                older ? kept->place : acquire->place,
                                world_now(acquire->world) + 30 * SECOND,
-                               older ? kept->overtaken : acquire->overtaken};
+                               older ? kept->overtaken : acquire->overtaken,
+                               older && kept->rivals > acquire->rivals ? kept->rivals
+                                                                       : acquire->rivals};
     }
 }
 

@@ -109,8 +109,8 @@ void checker_queued(struct world *world, struct acquire *acquire)
     acquire->joins = node->served[acquire->replica].group == acquire->group &&
                      node->served[acquire->replica].lane == acquire->priority;
     for (struct acquire *at = node->first[acquire->replica]; at; at = at->next) {
-        acquire->passes =
-            acquire->passes && at->rivals + at->overtaken < replica->overtaken_max;
+        acquire->passes = acquire->passes && at->rivals < replica->overtaken_max &&
+                          (!at->returned || at->place_sure);
         at->rivals += may_overtake(acquire, at);
         if (acquire->group != 0 && at->group == acquire->group &&
             at->priority == acquire->priority) {

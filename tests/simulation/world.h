@@ -108,7 +108,7 @@ struct node {
 struct place {
     uint32_t generation, incarnation, node;
     uint64_t place, until_ns;
-    unsigned overtaken;
+    unsigned overtaken, rivals;
 };
 
 /* One record of a node: the names of its two annotations. */
@@ -155,7 +155,7 @@ struct acquire {
     uint64_t since_ns;  /* arrival */
     int32_t priority;
     uint32_t group;     /* 0 = none */
-    unsigned rivals;    /* that came later and might overtake it */
+    unsigned rivals;    /* that came later and might overtake it, over all its tries */
     bool joins;         /* when it came its group waited, or was served */
     bool passes;        /* when it came nobody had been overtaken too often */
     uint64_t fellow_ns; /* arrival of its group's last member then; 0 = none */
