@@ -106,14 +106,6 @@ static int make(void)
     return hami_kubernetes_new(&fixture.config, &fixture.client, &error);
 }
 
-static int status_of_get(void)
-{
-    struct told told = ask(fixture.client, get_node());
-
-    ck_assert_msg(told.code == 0, "%d %s", told.code, told.text);
-    return told.status;
-}
-
 static int count_runs(void)
 {
     FILE *file = fopen(path_of("runs"), "r");
@@ -150,8 +142,8 @@ START_TEST(a_plugins_token_logs_in)
 {
     use_plugin(right_answer());
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_int_eq(count_runs(), 1);
 }
 END_TEST
@@ -190,7 +182,7 @@ START_TEST(a_plugins_client_certificate_logs_in)
 {
     answer_with_certificate(kubesim_client_key_pem(fixture.sim));
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -367,7 +359,7 @@ START_TEST(children_that_a_plugin_leaves_hold_nothing_up_and_are_killed)
     ck_assert_msg(make() == 0, "%s", error.text);
     ck_assert(hami_kubernetes_now() - started < UINT64_C(5000000000));
     ck_assert(is_gone_soon("child"));
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -389,9 +381,9 @@ START_TEST(a_401_runs_the_plugin_once_more_and_the_request_again)
     use_token_file("stale");
     ck_assert_msg(make() == 0, "%s", error.text);
     free(write_file(fixture.directory, "token", kubesim_token(fixture.sim, "admin")));
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_int_eq(count_runs(), 2);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_int_eq(count_runs(), 2);
     ck_assert_uint_eq(kubesim_count(fixture.sim, &gets), 3);
 }
@@ -402,7 +394,7 @@ START_TEST(a_server_that_goes_on_refusing_is_told_and_the_plugin_is_not_run_in_a
     use_token_file("stale");
     ck_assert_msg(make() == 0, "%s", error.text);
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(status_of_get(), 401);
+        ck_assert_int_eq(status_of_get(fixture.client), 401);
     }
     ck_assert_int_eq(count_runs(), 2);
 }
@@ -425,7 +417,7 @@ START_TEST(what_expires_is_replaced_before_it_does_while_requests_go_on)
     use_plugin(answer(status));
     ck_assert_msg(make() == 0, "%s", error.text);
     while (count_runs() < 2 && hami_kubernetes_now() < until) {
-        ck_assert_int_eq(status_of_get(), 200);
+        ck_assert_int_eq(status_of_get(fixture.client), 200);
         (void)nanosleep(&pause, NULL);
     }
     ck_assert_int_ge(count_runs(), 2);
@@ -443,7 +435,7 @@ START_TEST(a_login_that_is_read_again_runs_the_plugin_that_it_has_now)
     ck_assert_int_eq(chmod(path_of("other"), 0700), 0);
     write_kubeconfig("./other", V1, NEVER);
     ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 

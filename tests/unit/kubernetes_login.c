@@ -34,33 +34,12 @@ static int make(void)
     return hami_kubernetes_new(&fixture.config, &fixture.client, &error);
 }
 
-/* Writes a file of the test's directory; its name stays valid for the test's life. */
-static const char *file(const char *name, const char *text)
-{
-    static char paths[8][128];
-    static size_t next;
-    char *path = write_file(fixture.directory, name, text);
-
-    next = (next + 1) % 8;
-    (void)snprintf(paths[next], sizeof(paths[next]), "%s", path);
-    free(path);
-    return paths[next];
-}
-
 /* Goes to the server by address, with its CA and nothing else. */
 static void use_address(void)
 {
     fixture.config.kubeconfig = NULL;
     fixture.config.server = kubesim_url(fixture.sim);
-    fixture.config.ca_file = file("ca.crt", kubesim_ca_pem(fixture.sim));
-}
-
-static int status_of_get(void)
-{
-    struct told told = ask(fixture.client, get_node());
-
-    ck_assert_msg(told.code == 0, "%d %s", told.code, told.text);
-    return told.status;
+    fixture.config.ca_file = kept_file(&fixture, "ca.crt", kubesim_ca_pem(fixture.sim));
 }
 
 /* ---- the ways in ---------------------------------------------------------------- */
@@ -68,7 +47,7 @@ static int status_of_get(void)
 START_TEST(a_kubeconfig_with_a_token_logs_in)
 {
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_str_eq(hami_kubernetes_server(fixture.client), kubesim_url(fixture.sim));
     ck_assert(fixture_has_log(&fixture, "kubeconfig"));
 }
@@ -79,7 +58,7 @@ START_TEST(a_kubeconfig_with_an_inline_client_certificate_logs_in)
     (void)snprintf(fixture.path, sizeof(fixture.path), "%s/kubeconfig-certificate",
                    fixture.directory);
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -88,7 +67,7 @@ START_TEST(an_address_with_a_token_logs_in)
     use_address();
     fixture.config.token = kubesim_token(fixture.sim, "admin");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -96,10 +75,11 @@ START_TEST(an_address_with_certificate_files_logs_in)
 {
     use_address();
     fixture.config.certificate_file =
-        file("me.crt", kubesim_client_certificate_pem(fixture.sim));
-    fixture.config.key_file = file("me.key", kubesim_client_key_pem(fixture.sim));
+        kept_file(&fixture, "me.crt", kubesim_client_certificate_pem(fixture.sim));
+    fixture.config.key_file =
+        kept_file(&fixture, "me.key", kubesim_client_key_pem(fixture.sim));
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -107,7 +87,7 @@ START_TEST(without_credentials_the_server_says_unauthorized)
 {
     use_address();
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
 }
 END_TEST
 
@@ -125,7 +105,7 @@ START_TEST(the_home_directorys_kubeconfig_is_found)
     fixture.config.kubeconfig = NULL;
     fixture.config.home_directory = home;
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     remove_directory(path);
     (void)rmdir(home);
     free(text);
@@ -138,8 +118,8 @@ static void use_service_account(void)
     static char port[16];
 
     (void)snprintf(port, sizeof(port), "%u", kubesim_port(fixture.sim));
-    (void)file("ca.crt", kubesim_ca_pem(fixture.sim));
-    (void)file("token", kubesim_token(fixture.sim, "admin"));
+    (void)kept_file(&fixture, "ca.crt", kubesim_ca_pem(fixture.sim));
+    (void)kept_file(&fixture, "token", kubesim_token(fixture.sim, "admin"));
     fixture.config.kubeconfig = NULL;
     fixture.config.home_directory = fixture.directory;
     fixture.config.service_host = "127.0.0.1";
@@ -151,7 +131,7 @@ START_TEST(a_pod_logs_in_with_its_service_account)
 {
     use_service_account();
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert(fixture_has_log(&fixture, "service account"));
 }
 END_TEST
@@ -192,7 +172,7 @@ START_TEST(insecure_verifies_nothing_and_says_so_in_the_log)
     fixture.client = hami_kubernetes_free(fixture.client);
     fixture.config.flags = HAMI_KUBERNETES_INSECURE;
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert(fixture_has_log(&fixture, "Verifies no certificate"));
 }
 END_TEST
@@ -214,14 +194,14 @@ static void use_kubeconfig(const char *host, const char *line)
                    "current-context: x\n",
                    host, kubesim_port(fixture.sim), (const char *)data, line,
                    kubesim_token(fixture.sim, "admin"));
-    fixture.config.kubeconfig = file("config", text);
+    fixture.config.kubeconfig = kept_file(&fixture, "config", text);
 }
 
 START_TEST(the_servers_name_is_checked_by_tls_server_name_where_one_is_given)
 {
     use_kubeconfig("127.0.0.1", "tls-server-name: kubernetes.default.svc");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_int_eq(ask(fixture.client, patch_node()).status, 200);
     fixture.client = hami_kubernetes_free(fixture.client);
     use_kubeconfig("127.0.0.1", "tls-server-name: another.test");
@@ -238,7 +218,7 @@ START_TEST(proxies_of_the_environment_are_not_used)
     ck_assert_int_eq(setenv("https_proxy", "http://127.0.0.1:1", 1), 0);
     ck_assert_int_eq(setenv("ALL_PROXY", "http://127.0.0.1:1", 1), 0);
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -279,10 +259,10 @@ START_TEST(a_token_that_was_replaced_is_read_again_after_a_401)
     struct hami_kubernetes_stats stats = HAMI_KUBERNETES_STATS_INIT;
 
     use_address();
-    fixture.config.token_file = file("token", "expired\n");
+    fixture.config.token_file = kept_file(&fixture, "token", "expired\n");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
-    (void)file("token", kubesim_token(fixture.sim, "admin"));
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
+    (void)kept_file(&fixture, "token", kubesim_token(fixture.sim, "admin"));
     ck_assert_int_eq(ask(fixture.client, patch_node()).status, 200);
     ck_assert_int_eq(hami_kubernetes_stats(fixture.client, &stats), 0);
     ck_assert_uint_eq(stats.retries, 1);
@@ -293,9 +273,9 @@ END_TEST
 START_TEST(a_401_with_the_same_token_is_the_answer)
 {
     use_address();
-    fixture.config.token_file = file("token", "expired");
+    fixture.config.token_file = kept_file(&fixture, "token", "expired");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
     ck_assert_uint_eq(kubesim_count(fixture.sim, NULL), 1);
 }
 END_TEST
@@ -306,9 +286,9 @@ START_TEST(many_requests_with_an_expired_token_all_get_through_after_it_was_repl
 
     record_init(&record);
     use_service_account();
-    (void)file("token", "expired");
+    (void)kept_file(&fixture, "token", "expired");
     ck_assert_msg(make() == 0, "%s", error.text);
-    (void)file("token", kubesim_token(fixture.sim, "admin"));
+    (void)kept_file(&fixture, "token", kubesim_token(fixture.sim, "admin"));
     for (int i = 0; i < 50; i++) {
         struct hami_kubernetes_request request = patch_node();
 
@@ -334,9 +314,9 @@ START_TEST(the_last_token_stays_in_use_while_its_file_is_gone)
     ck_assert_int_eq(unlink(path), 0);
     kubesim_arm(fixture.sim, &(struct kubesim_fault){
                                  .action = KUBESIM_STATUS, .status = 401, .count = 1});
-    ck_assert_int_eq(status_of_get(), 401);
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
     ck_assert(fixture_has_log(&fixture, "Kept the last token"));
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -346,7 +326,7 @@ START_TEST(a_token_beside_its_file_serves_until_the_file_can_be_read)
     fixture.config.token = kubesim_token(fixture.sim, "admin");
     fixture.config.token_file = "/nonexistent/token";
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -374,7 +354,7 @@ START_TEST(files_of_a_login_that_are_missing_are_named)
     fixture.config.key_file = "/nonexistent/key";
     expect(HAMI_E_ACCESS, "client certificate /nonexistent/crt");
     fixture.config.certificate_file =
-        file("me.crt", kubesim_client_certificate_pem(fixture.sim));
+        kept_file(&fixture, "me.crt", kubesim_client_certificate_pem(fixture.sim));
     expect(HAMI_E_ACCESS, "client key /nonexistent/key");
 }
 END_TEST
@@ -386,24 +366,24 @@ START_TEST(files_of_a_login_that_hold_something_else_are_named)
     BIO *bio = BIO_new(BIO_s_mem());
 
     use_address();
-    fixture.config.ca_file = file("ca.crt", "nothing");
+    fixture.config.ca_file = kept_file(&fixture, "ca.crt", "nothing");
     expect(HAMI_E_INVAL, "holds no PEM certificate");
     use_address();
-    fixture.config.token_file = file("token", "two words");
+    fixture.config.token_file = kept_file(&fixture, "token", "two words");
     expect(HAMI_E_INVAL, "holds no token");
     fixture.config.token_file = NULL;
     fixture.config.token = "a\nb";
     expect(HAMI_E_INVAL, "token has characters");
     fixture.config.token = NULL;
     fixture.config.certificate_file =
-        file("me.crt", kubesim_client_certificate_pem(fixture.sim));
+        kept_file(&fixture, "me.crt", kubesim_client_certificate_pem(fixture.sim));
     expect(HAMI_E_INVAL, "one of the two is missing");
     fixture.config.key_file = fixture.config.certificate_file;
     expect(HAMI_E_INVAL, "holds no PEM private key");
     ck_assert_int_eq(PEM_write_bio_PrivateKey(bio, other, NULL, NULL, 0, NULL, NULL), 1);
     ck_assert_int_eq(BIO_write(bio, "", 1), 1);
     ck_assert_int_gt(BIO_get_mem_data(bio, &pem), 0);
-    fixture.config.key_file = file("other.key", pem);
+    fixture.config.key_file = kept_file(&fixture, "other.key", pem);
     expect(HAMI_E_INVAL, "does not belong to the client certificate");
     (void)BIO_reset(bio);
     ck_assert_int_eq(PEM_write_bio_PrivateKey(bio, other, EVP_aes_128_cbc(),
@@ -412,7 +392,7 @@ START_TEST(files_of_a_login_that_hold_something_else_are_named)
                      1);
     ck_assert_int_eq(BIO_write(bio, "", 1), 1);
     ck_assert_int_gt(BIO_get_mem_data(bio, &pem), 0);
-    fixture.config.key_file = file("secret.key", pem);
+    fixture.config.key_file = kept_file(&fixture, "secret.key", pem);
     expect(HAMI_E_INVAL, "without a passphrase");
     EVP_PKEY_free(other);
     BIO_free(bio);

@@ -30,27 +30,6 @@ static int make(void)
     return hami_kubernetes_new(&fixture.config, &fixture.client, &error);
 }
 
-/* Writes a file of the test's directory; its name stays valid for the test's life. */
-static const char *file(const char *name, const char *text)
-{
-    static char paths[8][128];
-    static size_t next;
-    char *path = write_file(fixture.directory, name, text);
-
-    next = (next + 1) % 8;
-    (void)snprintf(paths[next], sizeof(paths[next]), "%s", path);
-    free(path);
-    return paths[next];
-}
-
-static int status_of_get(void)
-{
-    struct told told = ask(fixture.client, get_node());
-
-    ck_assert_msg(told.code == 0, "%d %s", told.code, told.text);
-    return told.status;
-}
-
 /* A kubeconfig with a token of its own choice. */
 static void write_token(const char *server, const char *token)
 {
@@ -76,15 +55,15 @@ START_TEST(a_kubeconfig_that_is_read_again_gives_its_new_token)
 
     write_token(kubesim_url(fixture.sim), "token: wrong");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
     (void)snprintf(token, sizeof(token), "token: %s",
                    kubesim_token(fixture.sim, "admin"));
     write_token(kubesim_url(fixture.sim), token);
-    ck_assert_int_eq(status_of_get(), 401);
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
     ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -94,13 +73,14 @@ START_TEST(a_kubeconfig_that_is_read_again_may_change_to_a_client_certificate)
 
     write_token(kubesim_url(fixture.sim), "token: wrong");
     ck_assert_msg(make() == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 401);
-    (void)snprintf(user, sizeof(user), "client-certificate: %s, client-key: %s",
-                   file("me.crt", kubesim_client_certificate_pem(fixture.sim)),
-                   file("me.key", kubesim_client_key_pem(fixture.sim)));
+    ck_assert_int_eq(status_of_get(fixture.client), 401);
+    (void)snprintf(
+        user, sizeof(user), "client-certificate: %s, client-key: %s",
+        kept_file(&fixture, "me.crt", kubesim_client_certificate_pem(fixture.sim)),
+        kept_file(&fixture, "me.key", kubesim_client_key_pem(fixture.sim)));
     write_token(kubesim_url(fixture.sim), user);
     ck_assert_msg(hami_kubernetes_reload(fixture.client, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
 }
 END_TEST
 
@@ -130,7 +110,7 @@ START_TEST(a_login_that_turned_wrong_leaves_the_old_one_in_use)
                 changes[_i].user);
     ck_assert_int_eq(hami_kubernetes_reload(fixture.client, &error), changes[_i].code);
     ck_assert_msg(strstr(error.text, changes[_i].told) != NULL, "%s", error.text);
-    ck_assert_int_eq(status_of_get(), 200);
+    ck_assert_int_eq(status_of_get(fixture.client), 200);
     ck_assert_int_eq(hami_kubernetes_reload(NULL, NULL), HAMI_E_INVAL);
 }
 END_TEST

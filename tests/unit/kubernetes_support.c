@@ -58,6 +58,18 @@ char *write_file(const char *directory, const char *name, const char *text)
     return path;
 }
 
+const char *kept_file(const struct fixture *fixture, const char *name, const char *text)
+{
+    static char paths[8][128];
+    static size_t next;
+    char *path = write_file(fixture->directory, name, text);
+
+    next = (next + 1) % 8;
+    (void)snprintf(paths[next], sizeof(paths[next]), "%s", path);
+    free(path);
+    return paths[next];
+}
+
 /* ---- kubesim -------------------------------------------------------------------- */
 
 static void add_log(void *data, enum hami_log_level level, const char *line)
@@ -248,4 +260,12 @@ int run_suite(Suite *suite)
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed == 0 ? 0 : 1;
+}
+
+int status_of_get(hami_kubernetes *client)
+{
+    struct told told = ask(client, get_node());
+
+    ck_assert_msg(told.code == 0, "%d %s", told.code, told.text);
+    return told.status;
 }

@@ -85,6 +85,12 @@ size_t record_count(struct record *record);
 /* Sends a request and waits for its answer, whatever its code. */
 struct told ask(hami_kubernetes *client, struct hami_kubernetes_request request);
 
+/* write_file() in the fixture's directory; the path stays valid until eight more. */
+const char *kept_file(const struct fixture *fixture, const char *name, const char *text);
+
+/* The HTTP status of get_node(). Asserts that there is one. */
+int status_of_get(hami_kubernetes *client);
+
 /* ---- a server that follows a script --------------------------------------------- */
 
 enum scripted_end {
