@@ -255,6 +255,29 @@ static bool equip(struct hami_internal_round *round, struct hami_wait *wait, boo
     return !after->need_lease && after->need_room == 0;
 }
 
+/* What the call is to write, and whose locks the grant takes by that. */
+static void plan_take(hami_call *call, struct hami_internal_grant *grant,
+                      const struct hami_wait *wait,
+                      struct hami_internal_slot *const *slots)
+{
+    grant->takes_from = REASON_NONE;
+    grant->takes_own = false;
+    for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_record_key *names =
+            &slots[i]->key->records[slots[i]->permit];
+        grant->slots[i] = slots[i];
+        if (takes_over(slots[i])) {
+            grant->takes_from = slots[i]->reason;
+        }
+        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
+                                                slots[i]->reason == REASON_OWN);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
+                               grant->value);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
+                               grant->lease);
+    }
+}
+
 static enum hami_internal_look start_take(struct hami_internal_round *round,
                                           struct hami_wait *wait,
                                           struct hami_internal_slot *const *slots)
@@ -291,22 +314,7 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
         grant->owner.namespace_name, grant->owner.name);
     struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
     hami_internal_record_lease(grant->lease, grant->lease_size, &text);
-    grant->takes_from = REASON_NONE;
-    grant->takes_own = false;
-    for (size_t i = 0; i < wait->key_count; i++) {
-        const struct hami_internal_record_key *names =
-            &slots[i]->key->records[slots[i]->permit];
-        grant->slots[i] = slots[i];
-        if (takes_over(slots[i])) {
-            grant->takes_from = slots[i]->reason;
-        }
-        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
-                                                slots[i]->reason == REASON_OWN);
-        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
-                               grant->value);
-        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
-                               grant->lease);
-    }
+    plan_take(call, grant, wait, slots);
     if (seeded) {
         /* The fence comes from the node's version: another that had the same seed must
          * fail. */
