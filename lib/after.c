@@ -117,13 +117,15 @@ void hami_internal_after_change(struct hami_internal_after *after,
 void hami_internal_after_wake(struct hami_internal_after *after,
                               struct hami_internal_parking *parking)
 {
-    if (!park_end(parking)) {
+    atomic_uint *word = park_end(parking);
+
+    if (!word) {
         return;
     }
     if (after->sleeper_count < sizeof(after->sleepers) / sizeof(after->sleepers[0])) {
-        after->sleepers[after->sleeper_count++] = &parking->state;
+        after->sleepers[after->sleeper_count++] = word;
     } else {
-        park_wake(&parking->state); /* it meets the mutex first, no more */
+        park_wake(word); /* it meets the mutex first, no more */
     }
 }
 

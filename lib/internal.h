@@ -33,8 +33,10 @@
 
 /* How a blocking call sleeps: see park.h. */
 struct hami_internal_parking {
-    atomic_uint state;
+    atomic_uint *word; /* one of nodelock.parking_words */
+    bool asleep;       /* the node's mutex */
 };
+#define HAMI_INTERNAL_PARKING_WORDS 256
 
 /* An owner is asked about while somebody waits behind it: first after, then each. */
 #define HAMI_INTERNAL_ASK_FIRST_NS NS_PER_S
@@ -353,6 +355,7 @@ struct hami_nodelock {
     atomic_uint work;       /* nodes with something in flight */
     atomic_uint calls_out;  /* calls that the transport holds; functions of leases */
     atomic_bool closing, freed;
+    atomic_uint parkings, parking_words[HAMI_INTERNAL_PARKING_WORDS]; /* see park.h */
     atomic_uint_least64_t attempts, places, random;
     _Atomic(hami_call *) spare_call; /* see hami_internal_call_retire() */
     struct hami_internal_table table;

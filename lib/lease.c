@@ -279,6 +279,7 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     struct hami_internal_done done;
     init_done(&done, deadline_ns);
     done.blocking = true;
+    park_init(&done.parking, lock);
     bool is_known = start_release(lease, &done, &code);
     leave(lock);
     if (!is_known) {
@@ -376,6 +377,7 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     hami_internal_nodes_pin(node);
     done.blocking = true;
+    park_init(&done.parking, lock);
     queue_check(lease, &done);
     leave(lock);
     (void)pthread_mutex_lock(&node->mutex);

@@ -309,6 +309,7 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
     }
     wait->try_only = try_only;
     wait->blocking = true;
+    park_init(&wait->parking, lock);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     code = begin(wait, &known, reterr);
     if (code == 0) {
