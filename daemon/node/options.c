@@ -186,6 +186,30 @@ static void read_vendors(struct node_options *options, struct hamid_problems *pr
     options->vendor_count = list->count;
 }
 
+/* What is no name would be told only when a request with it fails. */
+static void check_names(struct node_options *options, struct hamid_problems *problems)
+{
+    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    char place[512];
+
+    if (options->node == NULL || *options->node == '\0') {
+        hamid_problems_add(
+            problems,
+            "--node: say which Node object this agent serves, here or in NODE_NAME");
+    } else if (strspn(options->node, "abcdefghijklmnopqrstuvwxyz0123456789-.") !=
+                   strlen(options->node) ||
+               strlen(options->node) > HAMI_NODELOCK_NODE_MAX) {
+        (void)hamid_config_place(&options->config, &options->node, place, sizeof(place));
+        hamid_problems_add(problems, "%s: '%.128s' is no node's name", place,
+                           options->node);
+    }
+    if (hami_lease_key(options->key, lease_key, sizeof(lease_key)) != 0) {
+        (void)hamid_config_place(&options->config, &options->key, place, sizeof(place));
+        hamid_problems_add(problems, "%s: '%.128s' is no lock's key such as %s", place,
+                           options->key, HAMI_NODELOCK_KEY);
+    }
+}
+
 static void set_defaults(struct node_options *options)
 {
     memset(options, 0, sizeof(*options));
@@ -220,11 +244,7 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
     if (hamid_config_read(&ret->config, argc, argv, problems) == HAMID_FLAGS_HELP) {
         return HAMID_FLAGS_HELP;
     }
-    if (ret->node == NULL || *ret->node == '\0') {
-        hamid_problems_add(
-            problems,
-            "--node: say which Node object this agent serves, here or in NODE_NAME");
-    }
+    check_names(ret, problems);
     if (ret->kubeconfig != NULL && *ret->kubeconfig == '\0') {
         ret->kubeconfig = NULL;
     }
