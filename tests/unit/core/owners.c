@@ -48,7 +48,7 @@ START_TEST(news_of_a_pod_reaches_each_node_where_it_waits)
 {
     static struct scripted_wait holders[40], waits[40];
     size_t count = node_counts[_i];
-    char node[16], name[16];
+    char node[24], name[24];
 
     make_pod("p", false);
     for (size_t i = 0; i < count; i++) {
