@@ -121,8 +121,8 @@ static void add_limits(struct hamid_config *table, struct scheduler_options *o)
          100, 24 * 3600000ull, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"hold-limit", NULL, HAMID_FLAG_DURATION, &o->hold_limit_ms, "TIME",
          "How long a lock's owner may stay unbound before its Binding is revoked and the "
-         "lock is "
-         "taken. Default 15s.",
+         "lock is taken; and how long hamid waits for the answer to one, 2s at least. "
+         "Default 15s.",
          1, 600000, NULL},
         {"lock-expire", "node-lock-timeout", HAMID_FLAG_DURATION, &o->lock_expire_ms,
          "TIME",
