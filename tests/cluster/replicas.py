@@ -88,18 +88,19 @@ def _broken(results, world):
 
 def _begin(world, name, source):
     """Creates the pods; answers how many are bound and parked when it is time to kill."""
+    binder = "hamid-a" if name == "pair-killed" else "hamid-b"
     begin_at = source.randrange(PODS // 8, PODS // 2)
     world.create(name, PODS)
-    bound = world.until(f"{begin_at} pods of {name} are bound",
-                        lambda: _bound(world, name, begin_at), BEGIN_SECONDS, pause=0.02)
-    parked = len(world.waiting("hamid-a" if name == "pair-killed" else "hamid-b"))
-    world.say(f"{name}: {bound} of {PODS} bound, {parked} parked: now the kill")
-    return {"bound": bound, "parked": parked}
 
-
-def _bound(world, name, least):
-    now = world.counts(name)
-    return now[0] if now and now[0] >= least else 0
+    def begun():
+        bound = (world.counts(name) or (0,))[0]
+        parked = len(world.waiting(binder)) if bound >= begin_at else 0
+        return {"bound": bound, "parked": parked} if parked else None
+    moment = world.until(f"{begin_at} pods of {name} are bound and others are parked", begun,
+                         BEGIN_SECONDS, pause=0.02)
+    world.say(f"{name}: {moment['bound']} of {PODS} bound, {moment['parked']} parked: "
+              "now the kill")
+    return moment
 
 
 def _end(results, world, name, begun):
