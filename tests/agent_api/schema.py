@@ -26,6 +26,26 @@ class Description:
             node = target
         return node
 
+    def lost_references(self):
+        """The references that lead nowhere."""
+        lost = []
+
+        def visit(node):
+            if isinstance(node, dict):
+                if "$ref" in node:
+                    try:
+                        self.follow(node)
+                    except KeyError:
+                        lost.append(node["$ref"])
+                node = node.values()
+            elif not isinstance(node, list):
+                return
+            for inner in node:
+                visit(inner)
+
+        visit(self.root)
+        return lost
+
     def operations(self):
         return {(method.upper(), path): operation
                 for path, methods in self.root["paths"].items()

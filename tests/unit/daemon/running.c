@@ -269,6 +269,16 @@ void running_release(struct running *running, const char *node, const char *name
         kubesim_set_annotation(running->sim, "nodes", NULL, node, LOCK_KEY, NULL), 200);
 }
 
+void running_still_binds(struct running *running)
+{
+    struct http_client client = {0};
+    running_pods(running, "p", 1);
+    running_bind(running, &client, "p0", "n1");
+    ck_assert_str_eq(running_error(&client), "");
+    running_release(running, "n1", "p0");
+    running_close(&client, 1);
+}
+
 unsigned running_bindings(struct running *running, const char *name)
 {
     struct kubesim_match match = {

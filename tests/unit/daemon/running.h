@@ -71,6 +71,9 @@ char *running_lock(struct running *running, const char *node);
 /* Asserts that the lock names ns/NAME, and removes it as HAMi's plugin does. */
 void running_release(struct running *running, const char *node, const char *name);
 
+/* Asserts that it serves: makes pod p0, has it bound to n1, and removes its lock. */
+void running_still_binds(struct running *running);
+
 /* Deliveries. @name NULL = any */
 unsigned running_bindings(struct running *running, const char *name);
 unsigned running_node_writes(struct running *running);

@@ -250,11 +250,7 @@ START_TEST(
     (void)snprintf(file, sizeof(file), "%s/kubeconfig", running.directory);
     ck_assert_int_eq(truncate(file, 10), 0);
     reload_until("\"Kept the old one in use\" what=\"login to the API server\"");
-    running_pods(&running, "p", 1);
-    running_bind(&running, &clients[0], "p0", "n1");
-    ck_assert_str_eq(running_error(&clients[0]), "");
-    running_release(&running, "n1", "p0");
-    running_close(clients, 1);
+    running_still_binds(&running);
     running_stop(&running);
 }
 END_TEST
@@ -330,11 +326,7 @@ START_TEST(test_with_leases_a_new_lock_waits_for_a_restart)
                  "lock: [nvidia.com/gpu=example.com/gpu.lock]\n");
     reload_until(":4: lock: the lock 'example.com/gpu.lock' is new");
     ck_assert_ptr_nonnull(strstr(log_text, "Kept the old configuration"));
-    running_pods(&running, "p", 1);
-    running_bind(&running, &clients[0], "p0", "n1");
-    ck_assert_str_eq(running_error(&clients[0]), "");
-    running_release(&running, "n1", "p0");
-    running_close(clients, 1);
+    running_still_binds(&running);
     running_stop(&running);
 }
 END_TEST
