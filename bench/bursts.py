@@ -144,7 +144,7 @@ class World:
         return Outcome(way.name, size, seconds, figures.figures(report),
                        split_calls(found, report.begin(), report.last_success()),
                        stages.stages(found, name, way.user) if size.nodes == 1 else {},
-                       way.extra())
+                       way.extra(found))
 
     def _remove(self, name):
         """The pods go, so that each turn finds the server as the one before did."""
@@ -196,7 +196,8 @@ class Way:
     def end(self, world):
         """All pods are there."""
 
-    def extra(self):
+    def extra(self, found):
+        """What else is to be known of a burst, of which these events were found."""
         return {}
 
 
@@ -222,7 +223,8 @@ class Floor(Way):
 
     def begin(self, world, name, size):
         words = [world.build / "bench/bench-floor", "--kubeconfig", world.plane.kubeconfig(),
-                 f"--allocate-ms={ALLOCATE_MS}", *(["--reads"] if self.has_reads else []), *self.nodes]
+                 f"--allocate-ms={ALLOCATE_MS}",
+                 *(["--reads"] if self.has_reads else []), *self.nodes]
         self.child = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True)
@@ -239,7 +241,7 @@ class Floor(Way):
             raise processes.Failed(f"{self.name} ended with code {self.child.returncode}")
         self.printed = json.loads(text)
 
-    def extra(self):
+    def extra(self, found):
         return self.printed
 
 

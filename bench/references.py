@@ -24,6 +24,7 @@ class Kind:
     name: str
     about: str
     measured: tuple  # lowest and highest
+    refused: str  # binds that HAMi refused meanwhile
     flags: tuple = ()  # of both roles
     extender_flags: tuple = ()
     is_slow: bool = True
@@ -34,10 +35,11 @@ class Kind:
                 <= self.measured[1] * (1 + CLOSE))
 
 
-LIMITED = Kind("reference", "fails at once, client-go's default limiter", (230, 244))
-UNLIMITED = Kind("reference-unlimited", "fails at once, no limiter", (129, 140), ("--qps=0",))
+LIMITED = Kind("reference", "fails at once, client-go's default limiter", (230, 244), "112 to 120")
+UNLIMITED = Kind("reference-unlimited", "fails at once, no limiter", (129, 140), "199 to 206",
+                 ("--qps=0",))
 POLLING = Kind("reference-polling", "asks again each 100 ms as for a PodGroup, no limiter",
-               (6.7, 6.7), ("--qps=0",), ("--poll=28s",), is_slow=False)
+               (6.7, 6.7), "0", ("--qps=0",), ("--poll=28s",), is_slow=False)
 KINDS = (POLLING, UNLIMITED, LIMITED)
 
 
@@ -104,6 +106,16 @@ class Reference(bursts.Way):
 
     def prepare(self, world, size):
         return ["reference-0"]
+
+    def extra(self, found):
+        return {"refused": count_refused(found)}
+
+
+def count_refused(found):
+    """Binds that the reference refused, by its own events."""
+    return sum(event.resource == "events" and event.verb == "create"
+               and event.is_by(Reference.user) and isinstance(event.request, dict)
+               and event.request.get("reason") == "BindingFailed" for event in found)
 
 
 def run(world, program, kind, size, repeats, patience=900.0):

@@ -142,9 +142,6 @@ def _main(setting, world, findings):
     limit += "; " + others(turns.outcomes["hamid"])
     findings.goals += _goals(turns, limit)
     findings.tables += [_table(turns, MAIN), table]
-    findings.charts.append(report.Chart(
-        "burst", MAIN.text, "s", [(name, statistics.median(turns.seconds(name)))
-                                  for name in turns.outcomes]))
     findings.goals.append(_floor_goal(turns))
     setting.say("burst: " + findings.goals[-1].about + ": " + findings.goals[-1].figure.text())
     return turns
@@ -167,8 +164,9 @@ def _reference_row(kind, outcomes):
     middle = statistics.median
     return [kind.name, kind.about, seconds.text(), f"{low} to {high} s",
             "yes" if kind.is_close(seconds.median) else "no",
+            f"{middle(outcome.extra['refused'] for outcome in outcomes):g}", kind.refused,
             *(f"{middle(outcome.values[name] for outcome in outcomes):.3g}" for name in
-              ("api_writes_per_pod", "api_reads_per_pod", "failed_binds", "allocated"))]
+              ("api_writes_per_pod", "api_reads_per_pod", "allocated"))]
 
 
 def _references(setting, world, findings, ours):
@@ -188,8 +186,16 @@ def _references(setting, world, findings, ours):
         setting.say("burst: " + ", ".join(rows[-1]))
     findings.tables.append(report.Table(
         "The reference beside what was measured of HAMi v2.10.0",
-        ["reference", "it", "makespan", "HAMi's", "within 15 %", "writes a pod", "reads a pod",
-         "failed binds", "pods served"], rows))
+        ["reference", "it", "makespan", "HAMi's", "within 15 %", "refused binds", "HAMi's",
+         "writes a pod", "reads a pod", "pods served"], rows))
+
+
+def _chart(turns, findings):
+    """The makespans of all, references too where there were some."""
+    bars = [(name, statistics.median(turns.seconds(name))) for name in turns.outcomes]
+    bars += [(name.removesuffix("_seconds").replace("_", "-"), figure.median)
+             for name, figure in findings.figures.items() if name.endswith("_seconds")]
+    return report.Chart("burst", MAIN.text, "s", bars, is_logarithmic=True)
 
 
 def _sizes(setting, world, findings):
@@ -213,6 +219,7 @@ def run(setting):
             world = bursts.World(plane, setting.build, setting.say)
             turns = _main(setting, world, findings)
             _references(setting, world, findings, turns.seconds("hamid"))
+            findings.charts.append(_chart(turns, findings))
             if not setting.is_quick:
                 _sizes(setting, world, findings)
     except processes.Failed as error:

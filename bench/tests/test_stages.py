@@ -100,9 +100,20 @@ class Bursts(unittest.TestCase):
 
 class Peers(unittest.TestCase):
     def test_a_reference_is_close_within_fifteen_percent_of_what_was_measured(self):
-        kind = references.Kind("x", "", (200, 240))
+        kind = references.Kind("x", "", (200, 240), "1 to 2")
         self.assertTrue(kind.is_close(171) and kind.is_close(275))
         self.assertFalse(kind.is_close(169) or kind.is_close(277))
+
+    def test_refused_binds_are_counted_by_the_events_of_the_reference(self):
+        def line(index, user, reason):
+            return _line(index, index + 1, user, "create", "events", f"e{index}",
+                         request={"reason": reason})
+
+        found = events.read([line(1, "reference-extender", "BindingFailed"),
+                             line(3, "reference-extender", "BindingSucceed"),
+                             line(5, "kube-scheduler", "BindingFailed"),
+                             line(7, "reference-extender", "BindingFailed")])
+        self.assertEqual(references.count_refused(found), 2)
 
     def test_a_speedup_is_theirs_over_each_of_our_turns(self):
         goal = burst.speedup(references.LIMITED, [240.0], [2.0, 3.0, 2.4])
