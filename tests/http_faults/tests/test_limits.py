@@ -222,10 +222,15 @@ class VanishedTest(Case):
         self.world.until(lambda: self.world.gauge("hamid_lock_waiters") == 0)
 
     def is_probed(self, port):
-        """Does the kernel ask now and then whether the other end of it is there?"""
+        """Does the kernel ask now and then whether the other end of hamid's socket is there?
+
+        The same port may be the other end of an ended connection to another program.
+        """
+        own = self.world.address.rpartition(":")[2]
+        ends = (int(own), port)
         for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
             words = line.split()
-            if int(words[2].rpartition(":")[2], 16) == port:
+            if tuple(int(end.rpartition(":")[2], 16) for end in words[1:3]) == ends:
                 return words[5].startswith("02:")
         return False
 
