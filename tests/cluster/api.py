@@ -6,12 +6,14 @@ import http.client
 import json
 import ssl
 import threading
+import time
 
 JSON_PATCH = "application/json-patch+json"
 YAML = "application/yaml"
 APPLY = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 TIMEOUT = 30
+IDLE_SECONDS = 45  # an API server ends connections that are idle for 90 s
 
 
 class Answer:
@@ -47,6 +49,19 @@ class Client:
         self.context = ssl.create_default_context(cafile=str(authority))
         self._local = threading.local()
 
+    def _connection(self):
+        """This thread's; a new one where it has been idle for long."""
+        now = time.monotonic()
+        if now - getattr(self._local, "used", now) > IDLE_SECONDS:
+            self.close()
+        self._local.used = now
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=TIMEOUT, context=self.context)
+            self._local.connection = connection
+        return connection
+
     def request(self, method, path, body=None, kind="application/json"):
         """A body that is text already goes out as it is."""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json",
@@ -55,11 +70,7 @@ class Client:
         if body is not None:
             data = body if isinstance(body, str) else json.dumps(body)
             headers["Content-Type"] = kind
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.port, timeout=TIMEOUT, context=self.context)
-            self._local.connection = connection
+        connection = self._connection()
         try:
             connection.request(method, path, data, headers)
             answer = connection.getresponse()

@@ -25,10 +25,18 @@ def run(results, scene):
     scene.stop_plugin(GPU)
 
 
+def _registrations(scene):
+    return sum(line["event"] == "registered" for line in scene.plugin_lines())
+
+
 def _plugin_again(scene):
+    """The kubelet tells of the devices of a plugin that is gone for a while: that they are there
+    does not say that the new one is."""
     name = scene.plugin_name(GPU)
+    before = _registrations(scene)
     scene.group.kill(name)
-    scene.group.start_again(name)
+    child = scene.group.start_again(name)
+    scene.group.wait_until(name, child, lambda: _registrations(scene) > before, 30)
 
 
 def _agent_again(scene):
