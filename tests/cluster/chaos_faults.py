@@ -14,6 +14,7 @@ from cluster import chaos_world, processes
 MOMENT_SECONDS = 30
 LATE_ATTEMPTS = 8
 MORE_PODS = 8
+ARRIVAL_SECONDS = 0.5
 
 ONE = ("default-scheduler",)
 BOTH = ("default-scheduler", "second-scheduler")
@@ -78,8 +79,10 @@ def _late(world, name, stopped):
     world.create(name, MORE_PODS, BOTH[1:], first=len(stopped.pods))
     taken = world.wait(name, lambda moment: moment.lock and moment.lock != stopped.lock,
                        MOMENT_SECONDS)
-    world.resume("hamid-a")
+    # What was kept arrives before its sender can take it back: it gives an old Binding up.
     world.tell("proxy-a", "clear")
+    time.sleep(ARRIVAL_SECONDS)
+    world.resume("hamid-a")
     if taken is None:
         raise processes.Failed("nobody took the lock of a holder that stands still")
     return {"late_pod": stopped.owner["metadata"]["name"], "more_pods": MORE_PODS}
