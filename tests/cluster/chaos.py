@@ -79,8 +79,10 @@ class Round:
         history = chaos_history.read(self.plane.store)
         complete, gaps = chaos_history.complete(known, history)
         report = figures.Report(complete, figures.Options(pod_prefix=f"{name}-0"))
+        outside = [f"{revision} while the lock was '{lock}'"
+                   for revision, lock in chaos_history.outside_lock(history)]
         return {**figures.figures(report),
-                "outside_lock": len(chaos_history.outside_lock(history)),
+                "outside_lock": len(outside), "outside_lock_writes": outside,
                 "lost_writes": len(chaos_history.lost(known, history)),
                 "unlogged_writes": gaps,
                 "bindings_refused": [event.name for event in known
@@ -98,7 +100,8 @@ class Round:
               f"chaos: {name}: all {count} pods are bound and allocated",
               f"{values['bound']} bound, {values['allocated']} allocated")
         for text, figure in ZERO:
-            check(values[figure] == 0, f"chaos: {name}: {text}", values[figure])
+            check(values[figure] == 0, f"chaos: {name}: {text}",
+                  values.get(f"{figure}_writes", values[figure]))
         if "late_pod" in values:
             check(values["late_pod"] in values["bindings_refused"],
                   f"chaos: {name}: the late Binding was refused", values["bindings_refused"])

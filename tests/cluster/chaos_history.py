@@ -34,6 +34,11 @@ class Revision:
         self.name = self.metadata.get("name", "")
         self.namespace = self.metadata.get("namespace", "")
 
+    def __str__(self):
+        what = "a Binding" if self.is_binding else f"{sorted(self.changed_annotations)}"
+        return (f"{self.resource} {self.namespace}/{self.name} at {self.version}: {what} "
+                f"by {self.writer or 'nobody known'}")
+
     @property
     def annotations(self):
         return self.metadata.get("annotations") or {}
