@@ -212,11 +212,7 @@ static int open_client(struct node *node, struct hami_error *error)
     struct hami_handshake_config handshake = HAMI_HANDSHAKE_CONFIG_INIT;
     int code;
 
-    config.kubeconfig = node->options.kubeconfig;
-    config.context = node->options.context;
-    config.flags = (node->options.insecure ? HAMI_KUBERNETES_INSECURE : 0) |
-                   (node->options.allow_exec ? HAMI_KUBERNETES_ALLOW_EXEC : 0);
-    config.exec_timeout_ms = node->options.exec_timeout_ms;
+    hamid_login_put(&node->options.login, &config);
     config.user_agent = "hamid-node/" HAMI_VERSION_STRING;
     config.log = hamid_log_library;
     config.denied = hamid_denials_told;

@@ -31,7 +31,7 @@ static const char closing[] =
     "Its service account needs: pods list, get, patch; nodes get, patch; events "
     "create.\n";
 
-/* Node, API server and lock. */
+/* Node, socket and API server. */
 static void add_own(struct hamid_config *table, struct node_options *o)
 {
     const struct hamid_flag rows[] = {
@@ -43,23 +43,16 @@ static void add_own(struct hamid_config *table, struct node_options *o)
          "root. Default "
          "/run/hamid/agent.sock.",
          0, 0, NULL},
-        {"kubeconfig", NULL, HAMID_FLAG_TEXT, &o->kubeconfig, "FILE",
-         "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
-         "service "
-         "account.",
-         0, 0, NULL, NULL, "KUBECONFIG"},
-        {"context", NULL, HAMID_FLAG_TEXT, &o->context, "NAME",
-         "The kubeconfig's context.", 0, 0, NULL},
-        {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->insecure, NULL,
-         "Do not verify the API server's certificate. For trials only.", 0, 0, NULL},
-        {"allow-exec-credentials", NULL, HAMID_FLAG_BOOLEAN, &o->allow_exec, NULL,
-         "Run the credential plugin (exec) that the kubeconfig names: whoever writes "
-         "that "
-         "file then chooses a program that runs as this one does.",
-         0, 0, NULL},
-        {"exec-timeout", NULL, HAMID_FLAG_DURATION, &o->exec_timeout_ms, "TIME",
-         "How long that plugin may take; then it is killed. Default 30s.", 100, 600000,
-         NULL},
+    };
+
+    hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_login_add(table, &o->login);
+}
+
+/* Device plugins, and whom they are served for. */
+static void add_allocations(struct hamid_config *table, struct node_options *o)
+{
+    const struct hamid_flag rows[] = {
         {"allocate-timeout", NULL, HAMID_FLAG_DURATION, &o->allocate_timeout_ms, "TIME",
          "How long one request of a device plugin may take. The kubelet starts no other "
          "pod "
@@ -220,7 +213,7 @@ static void set_defaults(struct node_options *options)
     options->vendor_timeout_ms = 10000;
     options->allocate_timeout_ms = 2000;
     options->allocation_lifetime_ms = 60000;
-    options->exec_timeout_ms = 30000;
+    hamid_login_init(&options->login);
     options->verbosity = 2;
     options->log_format = "text";
 }
@@ -237,6 +230,7 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
     set_defaults(ret);
     hamid_config_begin(&ret->config, &command);
     add_own(&ret->config, ret);
+    add_allocations(&ret->config, ret);
 #ifdef HAMID_WITH_KUBELET
     add_kubelet(&ret->config, ret);
 #endif
@@ -245,8 +239,8 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
         return HAMID_FLAGS_HELP;
     }
     check_names(ret, problems);
-    if (ret->kubeconfig != NULL && *ret->kubeconfig == '\0') {
-        ret->kubeconfig = NULL;
+    if (ret->login.kubeconfig != NULL && *ret->login.kubeconfig == '\0') {
+        ret->login.kubeconfig = NULL;
     }
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     ret->needs_pod_resources = ret->is_pod_resources_given && *ret->pod_resources != '\0';

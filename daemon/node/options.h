@@ -9,6 +9,7 @@
 #include <hami/kubernetes.h>
 
 #include "config.h"
+#include "login.h"
 
 #define HAMID_NODE_VENDORS_MAX 64
 
@@ -16,12 +17,8 @@
 struct node_options {
     const char *node;
     const char *socket;
-    const char *kubeconfig;
-    const char *context;
+    struct hamid_login login;
     const char *key;
-    bool insecure;
-    bool allow_exec;
-    uint64_t exec_timeout_ms;
     bool require_fence;
     const char *pod_resources; /* "" = the kubelet's books are not read */
     bool is_pod_resources_given;

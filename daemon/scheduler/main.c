@@ -156,12 +156,8 @@ static int start_client(struct service *service)
     struct hami_kubernetes_config config = HAMI_KUBERNETES_CONFIG_INIT;
     struct hami_error error = HAMI_ERROR_INIT;
     const struct scheduler_options *options = &service->options;
-    config.kubeconfig = options->kubeconfig;
+    hamid_login_put(&options->login, &config);
     (void)hami_kubernetes_config_from_environment(&config);
-    config.context = options->context;
-    config.flags = (options->kubernetes_insecure ? HAMI_KUBERNETES_INSECURE : 0) |
-                   (options->allow_exec ? HAMI_KUBERNETES_ALLOW_EXEC : 0);
-    config.exec_timeout_ms = options->exec_timeout_ms;
     config.user_agent = "hamid-scheduler/" HAMI_VERSION_STRING;
     config.log = hamid_log_library;
     service->denials = hamid_denials_new();

@@ -47,26 +47,9 @@ static void add_places(struct hamid_config *table, struct scheduler_options *o)
          NULL},
         {"host", NULL, HAMID_FLAG_LIST, &o->hosts, "NAME",
          "A further name that requests may have in their Host header.", 0, 0, NULL},
-        {"kubeconfig", NULL, HAMID_FLAG_TEXT, &o->kubeconfig, "FILE",
-         "How to reach the API server. Default: KUBECONFIG, ~/.kube/config, or the pod's "
-         "service "
-         "account.",
-         0, 0, NULL, NULL, "KUBECONFIG"},
-        {"context", NULL, HAMID_FLAG_TEXT, &o->context, "NAME",
-         "The kubeconfig's context.", 0, 0, NULL},
-        {"insecure-skip-tls-verify", NULL, HAMID_FLAG_BOOLEAN, &o->kubernetes_insecure,
-         NULL, "Do not verify the API server's certificate. For trials only.", 0, 0,
-         NULL},
-        {"allow-exec-credentials", NULL, HAMID_FLAG_BOOLEAN, &o->allow_exec, NULL,
-         "Run the credential plugin (exec) that the kubeconfig names: whoever writes "
-         "that "
-         "file then chooses a program that runs as this one does.",
-         0, 0, NULL},
-        {"exec-timeout", NULL, HAMID_FLAG_DURATION, &o->exec_timeout_ms, "TIME",
-         "How long that plugin may take; then it is killed. Default 30s.", 100, 600000,
-         NULL},
     };
     hamid_config_add(table, rows, sizeof(rows) / sizeof(rows[0]));
+    hamid_login_add(table, &o->login);
 }
 
 static void add_tls(struct hamid_config *table, struct scheduler_options *o)
@@ -212,8 +195,9 @@ static void add_rest(struct hamid_config *table, struct scheduler_options *o)
          " for those that lock, " HAMI_NODELOCK_CAMBRICON_KEY " for Cambricon.",
          0, 0, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"v", NULL, HAMID_FLAG_NUMBER, &o->verbosity, "N",
-         "How much is logged: 0 little, 2 each bind (default), 3 its steps, 4 debug, 5 trace.", 0, 10,
-         NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
+         "How much is logged: 0 little, 2 each bind (default), 3 its steps, 4 debug, 5 "
+         "trace.",
+         0, 10, NULL, NULL, NULL, HAMID_FLAG_RELOADABLE},
         {"logging-format", NULL, HAMID_FLAG_TEXT, &o->log_format, "text|json",
          "How log lines look. Default text.", 0, 0, NULL, "text|json"},
     };
@@ -234,7 +218,7 @@ static void set_defaults(struct scheduler_options *options)
     options->waiters_per_node = 20000;
     options->waiters_per_namespace = 10000;
     options->overtaken_max = HAMI_NODELOCK_OVERTAKEN;
-    options->exec_timeout_ms = 30000;
+    hamid_login_init(&options->login);
     options->verbosity = 2;
     options->log_format = "text";
     options->lock_store = "annotation";
@@ -442,8 +426,8 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     if (hamid_config_read(&ret->config, argc, argv, problems) == HAMID_FLAGS_HELP) {
         return HAMID_FLAGS_HELP;
     }
-    if (ret->kubeconfig != NULL && *ret->kubeconfig == '\0') {
-        ret->kubeconfig = NULL;
+    if (ret->login.kubeconfig != NULL && *ret->login.kubeconfig == '\0') {
+        ret->login.kubeconfig = NULL;
     }
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     settle_metrics_listen(ret);

@@ -7,6 +7,7 @@
 #define HAMID_SCHEDULER_OPTIONS_H
 
 #include "config.h"
+#include "login.h"
 #include "lock_table.h"
 
 #define OPTIONS_HOSTS_MAX (HAMID_FLAG_LIST_MAX + 5)
@@ -23,11 +24,7 @@ struct scheduler_options {
     const char *client_ca_file; /* NULL = clients need no certificate */
     struct hamid_flag_list client_names;
     struct hamid_flag_list hosts;
-    const char *kubeconfig; /* NULL = what the environment says */
-    const char *context;
-    bool kubernetes_insecure;
-    bool allow_exec;
-    uint64_t exec_timeout_ms;
+    struct hamid_login login;
     const char *filter_url; /* NULL = none */
     bool filter_insecure;
     const char *filter_ca_file;

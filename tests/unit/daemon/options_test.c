@@ -230,12 +230,12 @@ START_TEST(test_the_kubeconfig_is_the_flag_then_the_variable_unless_it_is_empty)
 {
     (void)setenv("KUBECONFIG", "/a:/b", 1);
     ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
-    ck_assert_str_eq(options.kubeconfig, "/a:/b");
+    ck_assert_str_eq(options.login.kubeconfig, "/a:/b");
     ck_assert_int_eq(READ(NULL, "--kubeconfig=/c"), HAMID_FLAGS_OK);
-    ck_assert_str_eq(options.kubeconfig, "/c");
+    ck_assert_str_eq(options.login.kubeconfig, "/c");
     (void)setenv("KUBECONFIG", "", 1);
     ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
-    ck_assert_ptr_null(options.kubeconfig);
+    ck_assert_ptr_null(options.login.kubeconfig);
     (void)unsetenv("KUBECONFIG");
 }
 END_TEST
