@@ -309,3 +309,31 @@ class World:
                    for event in found.body["items"]) >= count:
                 return
             time.sleep(0.3)
+
+
+class Scenes:
+    """What scenes of one part have in common: each is named, played, and judged by the log."""
+
+    part = ""
+
+    def __init__(self, results, world):
+        self.results = results
+        self.world = world
+        self.name = ""
+
+    def check(self, is_good, text, found=""):
+        return self.results.check(is_good, f"{self.part}: {self.name}: {text}", found)
+
+    def judge(self, pods, within):
+        """Waits until all are served; answers the scene's figures, and the log's report."""
+        is_done = self.world.served(self.name, pods, within)
+        self.check(is_done, f"all {pods} pods are served within {within:.0f} s",
+                   (self.world.counts(self.name), self.world.locks()))
+        report = self.world.report(self.name)
+        values = figures.figures(report)
+        self.results.say(f"{self.name}: " + json.dumps(values))
+        self.check(values["bound"] == pods, f"all {pods} pods are bound", values["bound"])
+        for text, figure in ZERO:
+            self.check(values[figure] == 0, text, values[figure])
+        self.world.next_chapter()
+        return {"scene": self.name, **values}, report

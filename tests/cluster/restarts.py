@@ -6,10 +6,8 @@ Each scene has its own pods and is judged by its part of the server's log. Two r
 side by side from the second scene on: a kube-scheduler each, with a hamid of its own.
 """
 
-import json
 import time
 
-from checker import figures
 from cluster import interplay_world
 
 NODES = 4
@@ -24,16 +22,10 @@ SECOND = "second-scheduler"
 MOST_IN_A_ROW = 17
 
 
-class Scenes:
+class Scenes(interplay_world.Scenes):
     """The scenes in their order; each leaves the replicas as the next one needs them."""
 
-    def __init__(self, results, world):
-        self.results = results
-        self.world = world
-        self.name = ""
-
-    def check(self, is_good, text, found=""):
-        return self.results.check(is_good, f"restarts: {self.name}: {text}", found)
+    part = "restarts"
 
     def begin(self, name, binder):
         """The burst is created and under way; answers who is parked in that hamid."""
@@ -45,17 +37,7 @@ class Scenes:
                      and self.world.waiting(binder)), 60, 0.02)
 
     def end(self, pods=PODS):
-        is_done = self.world.served(self.name, pods, WITHIN)
-        self.check(is_done, f"all {pods} pods are served within {WITHIN:.0f} s",
-                   self.world.counts(self.name))
-        report = self.world.report(self.name)
-        values = figures.figures(report)
-        self.results.say(f"{self.name}: " + json.dumps(values))
-        self.check(values["bound"] == pods, f"all {pods} pods are bound", values["bound"])
-        for text, figure in interplay_world.ZERO:
-            self.check(values[figure] == 0, text, values[figure])
-        self.world.next_chapter()
-        return {"scene": self.name, **values}, report
+        return self.judge(pods, WITHIN)
 
     # ---- kube-scheduler
 

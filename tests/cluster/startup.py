@@ -10,7 +10,6 @@ import http.client
 import json
 import time
 
-from checker import figures
 from cluster import (api, burst, certificates, chaos_history, interplay_world,
                      manifests)
 
@@ -39,26 +38,11 @@ def lease(lock, uid):
                        "hold_ms": DEAD_HOLD_MS, "free": "node"}, separators=(",", ":"))
 
 
-class Scenes:
-    def __init__(self, results, world):
-        self.results = results
-        self.world = world
-        self.name = ""
-
-    def check(self, is_good, text, found=""):
-        return self.results.check(is_good, f"startup: {self.name}: {text}", found)
+class Scenes(interplay_world.Scenes):
+    part = "startup"
 
     def end(self, pods=PODS):
-        is_done = self.world.served(self.name, pods, WITHIN)
-        self.check(is_done, f"all {pods} pods are served within {WITHIN:.0f} s",
-                   (self.world.counts(self.name), self.world.locks()))
-        report = self.world.report(self.name)
-        values = figures.figures(report)
-        self.results.say(f"{self.name}: " + json.dumps(values))
-        for text, figure in interplay_world.ZERO:
-            self.check(values[figure] == 0, text, values[figure])
-        self.world.next_chapter()
-        return {"scene": self.name, **values}, report
+        return self.judge(pods, WITHIN)
 
     def _stop(self, *names):
         for name in names:
