@@ -57,6 +57,15 @@ void pair_is_written(struct pair *pair)
     memcpy(pair->lease, pair->next_lease, sizeof(pair->lease));
 }
 
+void text_node_begin(char *body, const struct pair *pair)
+{
+    fits(snprintf(body, BODY_MAX,
+                  "[{\"op\":\"add\",\"path\":\"" LOCK_PATH "\",\"value\":\"%s\"},"
+                  "{\"op\":\"add\",\"path\":\"" LEASE_PATH "\",\"value\":\"%s\"}]",
+                  pair->lock, pair->lease),
+         BODY_MAX);
+}
+
 void text_node_patch(char *body, const struct pair *pair)
 {
     fits(snprintf(body, BODY_MAX,

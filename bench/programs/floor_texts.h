@@ -35,7 +35,9 @@ void pair_begin(struct pair *pair);
 void pair_next(struct pair *pair, const char *name, const char *uid);
 void pair_is_written(struct pair *pair);
 
-/* BODY has BODY_MAX bytes. */
+/* BODY has BODY_MAX bytes. The first sets both texts whatever stands there, the second is
+ * guarded. */
+void text_node_begin(char *body, const struct pair *pair);
 void text_node_patch(char *body, const struct pair *pair);
 void text_binding(char *body, const char *name, const char *uid, const char *node,
                   uint64_t fence);
