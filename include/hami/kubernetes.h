@@ -663,11 +663,14 @@ HAMI_PUBLIC const struct hami_device *hami_handshake_device(const hami_handshake
  * Returns   0 - written (a doubtful release goes on behind, for at most a minute); or:
  *           LOST - the pod is gone or another: its lock, if it still stood, was left to the takeover
  *           rules; or its devices were rewritten meanwhile
- *           ACCESS, PROTO, TRANSPORT, NOMEM, CLOSED - the pod was not written
+ *           ACCESS, TRANSPORT - the pod was not written, though asked again until the deadline
+ *           PROTO, NOMEM, CLOSED - the pod was not written
  *           IN_DOUBT - it may have been
  *           INVAL, FORKED
  *           Refuse the container on each of these. Unless the pod is gone or the client closed, phase
- *           failed and the release go on behind, as with hami_handshake_fail().
+ *           failed and the release go on behind, as with hami_handshake_fail(); until then
+ *           hami_handshake_begin() answers LOST for the pod, and where phase failed can't be written
+ *           the lock is left to the takeover rules.
  * Blocks    until deadline_ns
  * Threads   one thread at a time per job
  * Callback  no (INVAL: the job is then not consumed)

@@ -179,6 +179,26 @@ static int copy_books(struct begin *begin, const struct hami_handshake_call *cal
     return 0;
 }
 
+/*
+ * A pod that an earlier call refused, and onto which phase failed is still being written:
+ * its lock goes with that, so that nothing is to be handed out to it any more.
+ */
+static int judge_refused(const hami_handshake *handshake, const struct hami_owner *owner,
+                         char *text, size_t size)
+{
+    for (const struct hami_handshake_job *job = handshake->behind; job != NULL;
+         job = job->next) {
+        if (job->failing && strcmp(job->owner.uid, owner->uid) == 0) {
+            (void)snprintf(text, size,
+                           "pod %s/%s was refused its devices, and phase failed is being "
+                           "written onto it",
+                           owner->namespace_name, owner->name);
+            return HAMI_E_LOST;
+        }
+    }
+    return 0;
+}
+
 /* Makes the job of the one possible caller. */
 static int make_job(struct begin *begin, struct hami_handshake_job **ret, char *text,
                     size_t size)
@@ -210,6 +230,9 @@ static int make_job(struct begin *begin, struct hami_handshake_job **ret, char *
         job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
         job->fence = job->pair.record.fence;
         code = judge_lock(handshake, &job->pair, &job->owner, text, size);
+    }
+    if (code == 0) {
+        code = judge_refused(handshake, &job->owner, text, size);
     }
     if (code < 0) {
         hami_internal_handshake_job_free(job);

@@ -63,6 +63,7 @@ struct hami_handshake_job {
     bool failing;    /* phase failed is to be written, not success */
     bool in_doubt;   /* a write of the pod had no clear answer */
     bool is_told;    /* the caller knows; the rest goes on behind */
+    bool is_refused; /* the server has just not let us: asked again, it may */
     bool was_erased; /* somebody else had erased our share: the plugin does so as well */
     unsigned tries;  /* since the last progress */
     int result;      /* what the caller will be told */
@@ -72,6 +73,7 @@ struct hami_handshake_job {
     void *data;
     uint64_t deadline_ns; /* the caller's; once it is told, until when to try */
     struct hami_internal_handshake_step step;
+    char *phase; /* of the pod as read last, which each of its patches tests; or NULL */
     struct hami_internal_http_request *request; /* in flight */
     struct hami_internal_http_timer *timer;     /* running */
     struct hami_handshake_job *next, **link;    /* within handshake->behind */

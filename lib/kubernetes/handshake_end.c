@@ -13,6 +13,12 @@
  * is told 0, for its devices are handed out; the rest goes on behind, paced, for at most
  * a minute. Where the pod could not be written the caller is told so and will refuse the
  * container: then phase failed and the release go on behind.
+ *
+ * Invariants: a lock is freed only when the pod says success or failed, for until then it
+ * may be asked for again. Each patch of the pod tests the phase that was read last, so
+ * that a success that comes late never lands on a pod that was refused meanwhile. A
+ * server that was just started knows no roles yet and forbids everything: that is asked
+ * again like a lost answer.
  */
 #include "handshake_job.h"
 
@@ -61,6 +67,15 @@ static bool fail_behind(struct hami_handshake_job *job, int code, const char *te
     return hami_internal_handshake_go_behind(job);
 }
 
+/* Why the pod is not written, as far as is known. */
+static int open_code(const struct hami_handshake_job *job)
+{
+    if (job->in_doubt) {
+        return HAMI_E_IN_DOUBT;
+    }
+    return job->is_refused ? HAMI_E_ACCESS : HAMI_E_TRANSPORT;
+}
+
 /* Goes on with job->stage after a pause that grows; the first time at once. */
 void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *text)
 {
@@ -77,8 +92,7 @@ void hami_internal_handshake_retry(struct hami_handshake_job *job, const char *t
             hami_internal_handshake_give_up(job, text);
             return;
         }
-        if (is_pod_open &&
-            !fail_behind(job, job->in_doubt ? HAMI_E_IN_DOUBT : HAMI_E_TRANSPORT, text)) {
+        if (is_pod_open && !fail_behind(job, open_code(job), text)) {
             return;
         }
         if (!is_pod_open && !hami_internal_handshake_go_behind(job)) {
@@ -137,8 +151,8 @@ static void pod_is_written(struct hami_handshake_job *job)
     }
 }
 
-/* The server will never take this write: the container is refused, the lock still has to
- * go. */
+/* The server will never take this write: the container is refused. Without phase failed
+ * the lock stays: the pod's end, which the kubelet writes, is what proves it free. */
 static void pod_is_refused(struct hami_handshake_job *job, int code, const char *text)
 {
     if (job->failing) {
@@ -146,7 +160,7 @@ static void pod_is_refused(struct hami_handshake_job *job, int code, const char 
             hami_internal_handshake_set_result(job, code, text);
         }
         if (job->pair.record.kind != HAMI_LOCK_FREE) {
-            go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
+            hami_internal_handshake_give_up(job, text);
         } else {
             hami_internal_handshake_end(job);
         }
@@ -173,7 +187,6 @@ static void pod_write_answered(struct hami_handshake_job *job, int code, const c
     case HAMI_E_NODE:
         pod_is_gone(job);
         return;
-    case HAMI_E_ACCESS:
     case HAMI_E_PROTO:
         pod_is_refused(job, code, text);
         return;
@@ -184,8 +197,19 @@ static void pod_write_answered(struct hami_handshake_job *job, int code, const c
     default:
         break;
     }
+    job->is_refused = code == HAMI_E_ACCESS;
     job->stage = HAMI_INTERNAL_HANDSHAKE_POD_READ;
     hami_internal_handshake_retry(job, text);
+}
+
+/* Keeps the phase that the next patch tests. Returns 0, or NOMEM. */
+static int note_phase(struct hami_handshake_job *job, const json_t *pod)
+{
+    const char *phase = hami_internal_object_annotation(pod, HAMI_HANDSHAKE_PHASE_KEY);
+
+    free(job->phase);
+    job->phase = phase != NULL ? strdup(phase) : NULL;
+    return phase != NULL && job->phase == NULL ? HAMI_E_NOMEM : 0;
 }
 
 /* Does the pod say already what the step would write? */
@@ -219,6 +243,16 @@ static int plan(struct hami_handshake_job *job, const json_t *pod)
     return code;
 }
 
+static void failing_pod_was_read(struct hami_handshake_job *job)
+{
+    if (hami_bind_phase_parse(job->phase) == HAMI_BIND_PHASE_FAILED) {
+        pod_is_written(job);
+        return;
+    }
+    job->stage = HAMI_INTERNAL_HANDSHAKE_POD_WRITE;
+    hami_internal_handshake_retry(job, "its patch was refused");
+}
+
 static void pod_was_read(struct hami_handshake_job *job, const json_t *pod)
 {
     const char *uid = hami_internal_object_metadata(pod, "uid");
@@ -228,11 +262,16 @@ static void pod_was_read(struct hami_handshake_job *job, const json_t *pod)
         pod_is_gone(job);
         return;
     }
-    job->stage = HAMI_INTERNAL_HANDSHAKE_POD_WRITE;
-    if (job->failing) {
-        hami_internal_handshake_retry(job, "its patch was refused");
+    code = note_phase(job, pod);
+    if (code < 0) {
+        hami_internal_handshake_retry(job, hami_strerror(code)); /* reads once more */
         return;
     }
+    if (job->failing) {
+        failing_pod_was_read(job);
+        return;
+    }
+    job->stage = HAMI_INTERNAL_HANDSHAKE_POD_WRITE;
     code = plan(job, pod);
     job->was_erased = code == 0 && strcmp(job->step.old_text, job->step.new_text) == 0;
     if (code == HAMI_E_NOMEM) {
@@ -294,12 +333,11 @@ static void read_answered(struct hami_handshake_job *job,
         pod_is_gone(job);
     } else if (code == HAMI_E_NODE) {
         hami_internal_handshake_end(job); /* the node, or the lock's owner, is gone */
-    } else if (code == HAMI_E_ACCESS && is_about_pod) {
-        pod_is_refused(job, code, text);
+    } else if (is_about_pod) {
+        job->is_refused = code == HAMI_E_ACCESS;
+        hami_internal_handshake_retry(job, text);
     } else if (code == HAMI_E_ACCESS) {
         hami_internal_handshake_give_up(job, text);
-    } else if (is_about_pod) {
-        hami_internal_handshake_retry(job, text);
     } else {
         hami_internal_handshake_lock_in_doubt(job, job->stage, text);
     }
@@ -346,7 +384,8 @@ static void begin_end(void *data, int code)
         hami_internal_handshake_end(job);
         return;
     }
-    if (!job->failing) {
+    code = note_phase(job, job->share.pod);
+    if (code == 0 && !job->failing) {
         code = plan(job, job->share.pod);
     }
     if (code < 0) {

@@ -95,6 +95,9 @@ static int pod_operations(const struct hami_handshake_job *job, json_t *operatio
     const char *key = job->handshake->vendors[job->vendor].to_allocate_key;
     int code = hami_internal_jsonpatch_test(operations, "/metadata/uid", job->owner.uid);
 
+    if (code == 0) {
+        code = test_annotation(operations, HAMI_HANDSHAKE_PHASE_KEY, job->phase);
+    }
     if (code < 0 || job->failing) {
         return code < 0 ? code
                         : put(operations, "add", HAMI_HANDSHAKE_PHASE_KEY, "failed");

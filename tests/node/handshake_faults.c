@@ -204,55 +204,6 @@ START_TEST(handshake_is_freed_at_once_though_a_release_goes_on_behind)
 }
 END_TEST
 
-/* ---- refusals ------------------------------------------------------------------- */
-
-static void forbid(const char *verb, const char *resource)
-{
-    struct kubesim_fault fault = {
-        .match = {.verb = verb, .resource = resource, .user = "admin"},
-        .action = KUBESIM_STATUS,
-        .status = 403,
-    };
-
-    kubesim_arm(world.sim, &fault);
-}
-
-START_TEST(forbidden_reads_are_told)
-{
-    hami_handshake_job *job = NULL;
-
-    forbid(_i == 0 ? "list" : "get", _i == 0 ? "pods" : "nodes");
-    ck_assert_int_eq(begin_within(5000, &job), HAMI_E_ACCESS);
-    ck_assert_str_ne(error.text, "");
-}
-END_TEST
-
-START_TEST(forbidden_patch_of_the_pod_is_told_and_the_lock_freed)
-{
-    hami_handshake_job *job = begin_well(1);
-
-    forbid("patch", "pods");
-    ck_assert_int_eq(
-        _i == 0 ? hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error)
-                : hami_handshake_fail(job, NULL, hami_kubernetes_in_ms(5000), &error),
-        HAMI_E_ACCESS);
-    world_wait_node(&world, HAMI_NODELOCK_KEY, NULL);
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
-}
-END_TEST
-
-START_TEST(forbidden_patch_of_the_node_leaves_the_lock_and_answers)
-{
-    hami_handshake_job *job = begin_well(1);
-
-    forbid("patch", "nodes");
-    ck_assert_int_eq(hami_handshake_finish(job, hami_kubernetes_in_ms(5000), &error), 0);
-    world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "success");
-    world_expect_node(&world, HAMI_NODELOCK_KEY, WORLD_TIME ",ns,a");
-    ck_assert_uint_eq(stats().given_up, 1);
-}
-END_TEST
-
 /* ---- the lock changes under the release ----------------------------------------- */
 
 struct rewrite {
@@ -405,10 +356,6 @@ int main(void)
                         2);
     tcase_add_test(cases, case_4_26_server_that_is_away_for_long_is_waited_for);
     tcase_add_test(cases, handshake_is_freed_at_once_though_a_release_goes_on_behind);
-    tcase_add_loop_test(cases, forbidden_reads_are_told, 0, 2);
-    tcase_add_loop_test(cases, forbidden_patch_of_the_pod_is_told_and_the_lock_freed, 0,
-                        2);
-    tcase_add_test(cases, forbidden_patch_of_the_node_leaves_the_lock_and_answers);
     tcase_add_test(cases,
                    case_1_13_lock_stamped_again_without_a_lease_is_removed_by_its_value);
     tcase_add_test(cases, case_1_13_lock_of_another_pod_is_left);
