@@ -22,8 +22,7 @@ hami_internal_admit_look(const struct hami_internal_node *node,
     struct hami_internal_standing_key standing = {0};
 
     for (size_t permit = 0; permit < key->permits; permit++) {
-        const struct hami_internal_slot *slot =
-            hami_internal_node_slot(node, key, permit);
+        struct hami_internal_slot *slot = hami_internal_node_slot(node, key, permit);
         if (slot && permit == 0) {
             standing.hold_ns = hami_internal_pace_hold(&slot->pace, now_ns);
         }
@@ -112,11 +111,14 @@ static void give_place(struct hami_wait *wait)
     if (wait->try_only) {
         return;
     }
-    (void)pthread_mutex_lock(&lock->kept_mutex);
-    queued->place =
-        hami_internal_places_take(lock->kept, wait->owner.uid, wait->node->name,
-                                  wait->since_ns, &queued->overtaken);
-    (void)pthread_mutex_unlock(&lock->kept_mutex);
+    if (atomic_load(&lock->keeps)) {
+        (void)pthread_mutex_lock(&lock->kept_mutex);
+        queued->place =
+            hami_internal_places_take(lock->kept, wait->owner.uid, wait->node->name,
+                                      wait->since_ns, &queued->overtaken);
+        atomic_store(&lock->keeps, lock->kept->count > 0);
+        (void)pthread_mutex_unlock(&lock->kept_mutex);
+    }
     queued->returned = queued->place != 0;
     if (!queued->returned) {
         queued->place = atomic_fetch_add(&lock->places, 1) + 1;
@@ -132,6 +134,7 @@ static void keep_place(const struct hami_wait *wait)
         hami_internal_places_keep(lock->kept, wait->owner.uid, wait->node->name,
                                   wait->queued.place, wait->queued.overtaken,
                                   wait->since_ns);
+        atomic_store(&lock->keeps, true);
         (void)pthread_mutex_unlock(&lock->kept_mutex);
     }
 }
@@ -249,17 +252,31 @@ static bool must_wait(const struct hami_wait *wait)
 
 /* ---- public ---- */
 
+/* Nobody looks for one that waits alone, unless news can come of its pod. */
+static void list_owner(struct hami_wait *wait)
+{
+    const struct hami_owner *owner = &wait->owner;
+
+    if (!wait->owner_link.listed) {
+        hami_internal_owners_add(
+            wait->node, &wait->owner_link,
+            hami_internal_owners_hash(owner->namespace_name, owner->name), wait);
+        hami_internal_owners_add(wait->node, &wait->uid_link,
+                                 hami_internal_owners_uid_hash(owner->uid), wait);
+    }
+}
+
 static void insert(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
-    const struct hami_owner *owner = &wait->owner;
 
+    if (node->waiter_count == 1) {
+        list_owner(LIST_ENTRY(node->queue.waiters.next, struct hami_wait, queued.link));
+    }
+    if (node->waiter_count > 0 || node->lock->transport->inspect) {
+        list_owner(wait);
+    }
     hami_internal_queue_insert(&node->queue, &wait->queued);
-    hami_internal_owners_add(
-        node, &wait->owner_link,
-        hami_internal_owners_hash(owner->namespace_name, owner->name), wait);
-    hami_internal_owners_add(node, &wait->uid_link,
-                             hami_internal_owners_uid_hash(owner->uid), wait);
     node->waiter_count++;
     atomic_fetch_add_explicit(&wait->lock->counters.waiters, 1, memory_order_relaxed);
     hami_internal_timers_set(&node->deadlines, &wait->timer, wait->deadline_ns);

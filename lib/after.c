@@ -24,6 +24,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
     after->fact_count = after->sleeper_count = 0;
     after->need_call = after->need_grant = after->need_lease = false;
     after->lost = after->wake = false;
+    after->watched = NULL;
     after->need_room = 0;
     after->abort = after->free_call = NULL;
     after->free_lease = NULL;
@@ -129,14 +130,10 @@ void hami_internal_after_wake(struct hami_internal_after *after,
     }
 }
 
-void hami_internal_after_run(struct hami_internal_after *after)
+static void give_memory_back(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
-
-    for (size_t i = 0; i < after->sleeper_count; i++) {
-        park_wake(after->sleepers[i]);
-    }
-    after->sleeper_count = 0;
+    const struct hami_allocator *allocator = hami_internal_allocator(lock);
 
     LIST_EACH_SAFE(link, next, &after->ended_grants)
     {
@@ -145,13 +142,19 @@ void hami_internal_after_run(struct hami_internal_after *after)
     }
     list_init(&after->ended_grants);
     for (size_t i = 0; i < after->fact_count; i++) {
-        hami_internal_memory_free(hami_internal_allocator(lock), after->facts[i]);
+        hami_internal_memory_free(allocator, after->facts[i]);
     }
     after->fact_count = 0;
-    hami_internal_call_retire(lock, after->free_call);
-    after->free_call = NULL;
-    hami_internal_memory_free(hami_internal_allocator(lock), after->free_lease);
-    after->free_lease = NULL;
+    if (after->free_lease) {
+        hami_internal_memory_free(allocator, after->free_lease);
+        after->free_lease = NULL;
+    }
+}
+
+static void tell(struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = after->lock;
+
     for (size_t i = 0; i < after->log_count; i++) {
         lock->config.log(lock->config.log_data, after->logs[i].level,
                          after->logs[i].line);
@@ -161,10 +164,28 @@ void hami_internal_after_run(struct hami_internal_after *after)
         lock->config.changed(lock->config.changed_data, &after->changes[i].change);
     }
     after->change_count = 0;
-    if (after->abort && lock->transport->abort) {
-        lock->transport->abort(lock->transport, after->abort);
+}
+
+void hami_internal_after_run(struct hami_internal_after *after)
+{
+    struct hami_nodelock *lock = after->lock;
+
+    for (size_t i = 0; i < after->sleeper_count; i++) {
+        park_wake(after->sleepers[i]);
     }
-    hami_internal_call_free(after->abort);
-    after->abort = NULL;
+    after->sleeper_count = 0;
+    if (after->free_call) {
+        hami_internal_call_retire(lock, after->free_call);
+        after->free_call = NULL;
+    }
+    if (after->abort) {
+        if (lock->transport->abort) {
+            lock->transport->abort(lock->transport, after->abort);
+        }
+        hami_internal_call_free(after->abort);
+        after->abort = NULL;
+    }
+    give_memory_back(after);
+    tell(after);
     hami_internal_dispatch_queue(after);
 }

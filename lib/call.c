@@ -31,6 +31,8 @@ hami_call *hami_internal_call_free(hami_call *call)
         hami_internal_memory_free(allocator, call->answer.texts);
         hami_internal_memory_free(allocator, call->answer.values);
         hami_internal_memory_free(allocator, call->answer.facts);
+        hami_internal_memory_free(allocator, call->kept_grant);
+        hami_internal_memory_free(allocator, call->kept_lease);
         hami_internal_memory_free(allocator, call);
     }
     return NULL;
@@ -54,9 +56,42 @@ hami_call *hami_internal_call_get(struct hami_nodelock *lock)
     return call ? call : hami_internal_call_new(hami_internal_allocator(lock));
 }
 
+void hami_internal_call_fetch(struct hami_internal_node *node)
+{
+    if (!node->spare_call) {
+        node->spare_call = atomic_exchange(&node->lock->spare_call, NULL);
+    }
+    hami_call *call = node->spare_call;
+    if (call && !node->next_grant) {
+        node->next_grant = call->kept_grant;
+        call->kept_grant = NULL;
+    }
+    if (call && !node->next_lease) {
+        node->next_lease = call->kept_lease;
+        call->kept_lease = NULL;
+    }
+}
+
+void hami_internal_call_rest(struct hami_internal_node *node,
+                             struct hami_internal_after *after)
+{
+    hami_call *call = node->spare_call;
+
+    if (!call->kept_grant) {
+        call->kept_grant = node->next_grant;
+        node->next_grant = NULL;
+    }
+    if (!call->kept_lease) {
+        call->kept_lease = node->next_lease;
+        node->next_lease = NULL;
+    }
+    after->free_call = call;
+    node->spare_call = NULL;
+}
+
 void hami_internal_call_reset(hami_call *call)
 {
-    call->state = CALL_IDLE;
+    atomic_store_explicit(&call->state, CALL_IDLE, memory_order_relaxed);
     call->edit_count = 0;
     call->version[0] = '\0';
     call->revocation[0] = '\0';

@@ -46,7 +46,7 @@ struct hami_call {
     const struct hami_nodelock *lock;   /* whose it is; NULL = no manager's */
     void (*completed)(hami_call *call); /* on the completing thread */
     void *completed_data;
-    enum hami_internal_call_state state; /* guarded by whom `completed` says */
+    atomic_int state;       /* enum hami_internal_call_state; see run.c */
     atomic_uint references; /* the owner's, and one while an abort is being asked for */
     uint64_t (*now)(void *data);
     void *now_data;
@@ -62,6 +62,10 @@ struct hami_call {
     char revocation[HAMI_NODELOCK_NODE_MAX + 400];
     void *data;
     struct hami_internal_answer answer;
+    /* what the node that had it last kept for its next grant; see
+     * hami_internal_call_fetch() */
+    struct hami_internal_grant *kept_grant;
+    hami_lease *kept_lease;
 };
 
 /* A new call with one reference, or NULL. */
@@ -69,11 +73,18 @@ hami_call *hami_internal_call_new(const struct hami_allocator *allocator);
 /* Gives back a reference; the last one frees it. Takes NULL, returns NULL. */
 hami_call *hami_internal_call_free(hami_call *call);
 
-/* The manager keeps one call that nobody needs: a node that comes to rest gives its own
- * back, and the next one that wakes takes it. Takes NULL. */
+/* The manager keeps one call that nobody needs, with a grant and a lease: a node that
+ * comes to rest gives its own back, and the next one that wakes takes it. Takes NULL. */
 void hami_internal_call_retire(struct hami_nodelock *lock, hami_call *call);
 /* That call, or a new one; NULL = out of memory. */
 hami_call *hami_internal_call_get(struct hami_nodelock *lock);
+
+/* With the node's mutex: takes the manager's call, if the node has none and there is one.
+ */
+void hami_internal_call_fetch(struct hami_internal_node *node);
+/* With the node's mutex: the node's spare call goes back when the mutex is free. */
+void hami_internal_call_rest(struct hami_internal_node *node,
+                             struct hami_internal_after *after);
 
 /* Makes it ready for its next use: no edits, no owner, no answer. */
 void hami_internal_call_reset(hami_call *call);

@@ -35,12 +35,26 @@ void hami_internal_dispatch_signal(struct hami_nodelock *lock)
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 
+void hami_internal_dispatch_rested(struct hami_nodelock *lock)
+{
+    /* Shutdown says that it is closing before it looks whether there is work. */
+    if (atomic_load(&lock->closing)) {
+        hami_internal_dispatch_signal(lock);
+    }
+}
+
 void hami_internal_dispatch_call_returned(struct hami_nodelock *lock)
 {
-    (void)pthread_mutex_lock(&lock->ready_mutex);
-    if (atomic_fetch_sub(&lock->calls_out, 1) == 1) {
-        (void)pthread_cond_broadcast(&lock->idle_condition);
+    unsigned out = atomic_load(&lock->calls_out);
+
+    while (!(out & HAMI_INTERNAL_CALLS_AWAITED)) {
+        if (atomic_compare_exchange_weak(&lock->calls_out, &out, out - 1)) {
+            return;
+        }
     }
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    atomic_fetch_sub(&lock->calls_out, 1);
+    (void)pthread_cond_broadcast(&lock->idle_condition);
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 
@@ -71,6 +85,11 @@ bool hami_internal_dispatch_arm(struct hami_internal_node *node, uint64_t due_ns
 {
     struct hami_nodelock *lock = node->lock;
 
+    /* If dispatch takes the timer meanwhile, it comes to the node, and arms it anew. */
+    if (node->armed_ns == due_ns) {
+        return false;
+    }
+    node->armed_ns = due_ns;
     /* Pinned first: as soon as it is armed, dispatch may take the timer and give its pin
      * back. */
     hami_internal_nodes_pin(node);
@@ -104,10 +123,9 @@ void hami_internal_dispatch_kick(struct hami_internal_node *node)
 
 bool hami_internal_dispatch_is_inside(struct hami_nodelock *lock)
 {
-    (void)pthread_mutex_lock(&lock->ready_mutex);
-    bool inside = lock->dispatching && pthread_equal(lock->dispatcher, pthread_self());
-    (void)pthread_mutex_unlock(&lock->ready_mutex);
-    return inside;
+    /* Only the thread itself makes this its own number, and takes it away again. */
+    return atomic_load_explicit(&lock->dispatcher, memory_order_relaxed) ==
+           (uintptr_t)pthread_self();
 }
 
 /* Brings on a node whose pin is ours, and gives the pin back. */
@@ -116,6 +134,7 @@ static void visit(struct hami_internal_node *node)
     struct hami_internal_after after;
 
     (void)pthread_mutex_lock(&node->mutex);
+    node->armed_ns = 0;
     hami_internal_after_init(&after, node);
     hami_internal_node_cancel(node, &after);
     hami_internal_run(node, &after);
@@ -178,7 +197,7 @@ static bool enter(struct hami_nodelock *lock)
     bool free = !lock->dispatching;
     if (free) {
         lock->dispatching = true;
-        lock->dispatcher = pthread_self();
+        atomic_store(&lock->dispatcher, (uintptr_t)pthread_self());
     }
     (void)pthread_mutex_unlock(&lock->ready_mutex);
     return free;
@@ -188,6 +207,7 @@ static void leave(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_lock(&lock->ready_mutex);
     lock->dispatching = false;
+    atomic_store(&lock->dispatcher, 0);
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 

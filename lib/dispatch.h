@@ -24,6 +24,9 @@ void hami_internal_dispatch_wake(struct hami_nodelock *lock);
 /* Wakes who waits for the end of work: shutdown, free. */
 void hami_internal_dispatch_signal(struct hami_nodelock *lock);
 
+/* A node has come to rest, and was counted in lock.work. */
+void hami_internal_dispatch_rested(struct hami_nodelock *lock);
+
 /* The transport has let go of a call. Nothing of the manager may be touched afterwards.
  */
 void hami_internal_dispatch_call_returned(struct hami_nodelock *lock);

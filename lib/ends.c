@@ -12,6 +12,7 @@
 #include "admit.h"
 #include "after.h"
 #include "errors.h"
+#include "grant.h"
 #include "node.h"
 
 void hami_internal_node_end_grant(struct hami_internal_node *node,
@@ -34,9 +35,15 @@ void hami_internal_node_end_grant(struct hami_internal_node *node,
     if (node->operation_grant == grant) {
         node->operation_grant = NULL;
     }
-    grant->state = GRANT_ENDED;
     list_remove(&grant->link);
-    list_insert(&after->ended_grants, &grant->link);
+    if (node->next_grant) {
+        grant->state = GRANT_ENDED;
+        list_insert(&after->ended_grants, &grant->link);
+        return;
+    }
+    hami_internal_after_free_facts(after, grant->judged);
+    hami_internal_grant_clear(grant);
+    node->next_grant = grant;
 }
 
 void hami_internal_node_lose_grant(struct hami_internal_node *node,
@@ -126,14 +133,18 @@ static void settle_place(const struct hami_wait *wait, int code)
     bool left =
         code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED || code == HAMI_E_LIMIT;
 
+    if (code == 0 ? !atomic_load(&lock->keeps) : !left || wait->queued.place == 0) {
+        return;
+    }
     (void)pthread_mutex_lock(&lock->kept_mutex);
     if (code == 0) {
         uint32_t overtaken;
         (void)hami_internal_places_take(lock->kept, uid, node, now, &overtaken);
-    } else if (left && wait->queued.place != 0) {
+    } else {
         hami_internal_places_keep(lock->kept, uid, node, wait->queued.place,
                                   wait->queued.overtaken, now);
     }
+    atomic_store(&lock->keeps, lock->kept->count > 0);
     (void)pthread_mutex_unlock(&lock->kept_mutex);
 }
 

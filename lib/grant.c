@@ -44,16 +44,7 @@ static void measure(const struct hami_nodelock *lock, const struct hami_owner *o
     sizes[1] = strlen(owner->name) + 1;
     sizes[2] = strlen(owner->uid) + 1;
     sizes[3] = sizeof("0000-00-00T00:00:00Z,,") + sizes[0] + sizes[1];
-    sizes[4] = hami_internal_record_lease_size(sizes[3], sizes[2], strlen(lock->holder));
-}
-
-size_t hami_internal_grant_room(const struct hami_nodelock *lock,
-                                const struct hami_owner *owner)
-{
-    size_t sizes[TEXTS];
-
-    measure(lock, owner, sizes);
-    return sum(sizes);
+    sizes[4] = hami_internal_record_lease_size(sizes[3], sizes[2], lock->holder_length);
 }
 
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
@@ -69,18 +60,32 @@ struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *
     return grant;
 }
 
-void hami_internal_grant_name(const struct hami_nodelock *lock,
+void hami_internal_grant_clear(struct hami_internal_grant *grant)
+{
+    size_t room = grant->room;
+
+    memset(grant, 0, sizeof(*grant));
+    list_init(&grant->link);
+    grant->room = room;
+}
+
+bool hami_internal_grant_name(const struct hami_nodelock *lock,
                               struct hami_internal_grant *grant,
-                              const struct hami_owner *owner)
+                              const struct hami_owner *owner, size_t *room)
 {
     size_t sizes[TEXTS];
     char *texts[TEXTS];
 
     measure(lock, owner, sizes);
+    *room = sum(sizes);
+    if (!grant || grant->room < *room) {
+        return false;
+    }
     lay_out(grant, sizes, texts);
     memcpy(texts[0], owner->namespace_name, sizes[0]);
     memcpy(texts[1], owner->name, sizes[1]);
     memcpy(texts[2], owner->uid, sizes[2]);
+    return true;
 }
 
 struct hami_internal_grant *

@@ -1,24 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and freeing of grants and leases. No lock is held. */
+/* Making and freeing of grants and leases. No lock is needed. */
 #ifndef HAMI_LIB_GRANT_H
 #define HAMI_LIB_GRANT_H
 
 #include "internal.h"
 #include "record.h"
 
-/* Bytes that the texts of an owner's grant take. */
-size_t hami_internal_grant_room(const struct hami_nodelock *lock,
-                                const struct hami_owner *owner);
-
 /* A grant with so much room for texts, and none yet. NULL = out of memory. */
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
                                                     size_t room);
 
-/* Makes it an owner's; there must be room enough. */
-void hami_internal_grant_name(const struct hami_nodelock *lock,
+/* Makes it as new; its room stays. What it was judged by is not freed. */
+void hami_internal_grant_clear(struct hami_internal_grant *grant);
+
+/* Makes it an owner's. False if there is not room enough: `*room` says how much it takes.
+ */
+bool hami_internal_grant_name(const struct hami_nodelock *lock,
                               struct hami_internal_grant *grant,
-                              const struct hami_owner *owner);
+                              const struct hami_owner *owner, size_t *room);
 
 /* A grant that can take over any record of ours found in the store (see _adopt). */
 struct hami_internal_grant *

@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See history.h. Each entry: its size, the entry itself, six texts one after the other.
- */
+/* See history.h. Each entry: its size, the entry itself, six texts one after the other,
+ * all in one piece; what is left at the end of the ring, too small for the next, is a
+ * gap. */
 #include "history.h"
 
 #include <string.h>
 
-enum { TEXTS = 6, ALIGNED = 8 };
+enum { TEXTS = 6, ALIGNED = 8, GAP = 1 };
 
 struct packed {
-    size_t bytes; /* of the whole entry, aligned */
+    size_t bytes; /* of the whole entry, aligned; | GAP: nothing is in it */
     struct hami_internal_hand_over entry;
     char texts[];
 };
@@ -25,46 +26,71 @@ static void texts_of(const struct hami_internal_hand_over *entry, const char **t
     }
 }
 
+/* @at  bytes from the oldest entry */
 static struct packed *packed_at(const struct hami_internal_history *history, size_t at)
 {
-    return (struct packed *)(void *)&history->bytes[at];
+    size_t from = history->first + at;
+
+    from = from < sizeof(history->bytes) ? from : from - sizeof(history->bytes);
+    return (struct packed *)(void *)&history->bytes[from];
 }
 
 static void drop_oldest(struct hami_internal_history *history)
 {
     size_t bytes = packed_at(history, 0)->bytes;
 
+    history->count -= (bytes & GAP) == 0;
+    bytes &= ~(size_t)GAP;
     history->used -= bytes;
-    history->count--;
-    memmove(history->bytes, history->bytes + bytes, history->used);
+    history->first += bytes;
+    if (history->first == sizeof(history->bytes)) {
+        history->first = 0;
+    }
+}
+
+/* Room in one piece behind the newest entry. */
+static struct packed *make_room(struct hami_internal_history *history, size_t bytes)
+{
+    size_t from = (history->first + history->used) % sizeof(history->bytes);
+    size_t gap =
+        sizeof(history->bytes) - from < bytes ? sizeof(history->bytes) - from : 0;
+
+    while (history->count > 0 && (history->used + gap + bytes > sizeof(history->bytes) ||
+                                  history->count >= HAMI_NODELOCK_HAND_OVERS_MAX)) {
+        drop_oldest(history);
+    }
+    if (history->count == 0) {
+        history->first = history->used = gap = 0;
+    }
+    if (gap > 0) {
+        packed_at(history, history->used)->bytes = gap | GAP;
+        history->used += gap;
+    }
+    return packed_at(history, history->used);
 }
 
 void hami_internal_history_add(struct hami_internal_history *history,
                                const struct hami_internal_hand_over *entry)
 {
     const char *texts[TEXTS];
-    size_t bytes = sizeof(struct packed);
+    size_t lengths[TEXTS], bytes = sizeof(struct packed);
 
     texts_of(entry, texts);
     for (size_t i = 0; i < TEXTS; i++) {
-        bytes += strlen(texts[i]) + 1;
+        lengths[i] = strlen(texts[i]) + 1;
+        bytes += lengths[i];
     }
     bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     if (bytes > sizeof(history->bytes)) {
         return;
     }
-    while (history->used + bytes > sizeof(history->bytes) ||
-           history->count >= HAMI_NODELOCK_HAND_OVERS_MAX) {
-        drop_oldest(history);
-    }
-    struct packed *packed = packed_at(history, history->used);
+    struct packed *packed = make_room(history, bytes);
     char *text = packed->texts;
     packed->bytes = bytes;
     packed->entry = *entry;
     for (size_t i = 0; i < TEXTS; i++) {
-        size_t length = strlen(texts[i]) + 1;
-        memcpy(text, texts[i], length);
-        text += length;
+        memcpy(text, texts[i], lengths[i]);
+        text += lengths[i];
     }
     history->used += bytes;
     history->count++;
@@ -73,6 +99,9 @@ void hami_internal_history_add(struct hami_internal_history *history,
 bool hami_internal_history_read(const struct hami_internal_history *history, size_t *at,
                                 struct hami_internal_hand_over *ret)
 {
+    while (*at < history->used && (packed_at(history, *at)->bytes & GAP)) {
+        *at += packed_at(history, *at)->bytes & ~(size_t)GAP;
+    }
     if (*at >= history->used) {
         return false;
     }

@@ -22,7 +22,8 @@ struct hami_internal_hand_over {
 };
 
 struct hami_internal_history {
-    size_t used;
+    size_t first,
+        used; /* of bytes: where the oldest entry begins, and all that is in use */
     uint32_t count;
     _Alignas(8) char bytes[HAMI_INTERNAL_HISTORY_BYTES];
 };

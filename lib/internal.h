@@ -146,6 +146,7 @@ struct hami_internal_grant {
                                              there was none, or it was ours to pass on */
     char *value, *lease;     /* lock value and lease text as written; behind the struct */
     size_t lease_size, room; /* room: for all texts */
+    size_t value_bytes, lease_bytes; /* as written */
     struct hami_internal_facts
         *judged;             /* the facts that the take was judged by; NULL = none */
     uint32_t shares;         /* leases not consumed */
@@ -302,7 +303,8 @@ struct hami_internal_node {
     struct hami_internal_history *history; /* NULL = nobody has asked for this node */
     uint64_t refusals;                     /* acquires that ended with LIMIT */
     bool busy;                             /* counted in nodelock.work */
-    uint64_t wake_ns;                      /* when time alone makes something due */
+    uint64_t armed_ns; /* what its timer is armed for; 0 = look; see dispatch.c */
+    uint64_t wake_ns;  /* when time alone makes something due */
 };
 
 /* What is to be done when the node's mutex is free. */
@@ -314,6 +316,8 @@ struct hami_internal_after {
     struct hami_internal_facts *facts[8];               /* to be freed */
     size_t fact_count;
     bool need_call, need_grant, need_lease, lost, wake;
+    const bool *watched;      /* what the caller waits for; NULL = nothing */
+    bool has_ended;           /* that, when run() let go of the mutex for good */
     size_t need_room;         /* of a waiter's grant; 0 = none is needed */
     atomic_uint *sleepers[4]; /* to be woken: see park.h */
     size_t sleeper_count;
@@ -346,14 +350,18 @@ struct hami_internal_counters {
     atomic_uint_least32_t waiters, leases;
 };
 
+#define HAMI_INTERNAL_CALLS_AWAITED 0x80000000u
+
 struct hami_nodelock {
     struct hami_nodelock_config config; /* defaults filled in */
     struct hami_transport *transport;
     char holder[320];
+    size_t holder_length;
     atomic_uint *fork_page; /* 1; wiped to 0 in a forked child */
     atomic_uint references; /* the creator's, and one a lease */
     atomic_uint work;       /* nodes with something in flight */
-    atomic_uint calls_out;  /* calls that the transport holds; functions of leases */
+    atomic_uint calls_out;  /* calls that the transport holds; functions of leases;
+                               | HAMI_INTERNAL_CALLS_AWAITED: free waits for them */
     atomic_bool closing, freed;
     atomic_uint parkings, parking_words[HAMI_INTERNAL_PARKING_WORDS]; /* see park.h */
     atomic_uint_least64_t attempts, places, random;
@@ -361,7 +369,7 @@ struct hami_nodelock {
     struct hami_internal_table table;
     pthread_mutex_t keys_mutex;
     struct hami_internal_key *keys[HAMI_INTERNAL_KEYS_MAX];
-    size_t key_count;
+    atomic_size_t key_count;
     pthread_mutex_t timers_mutex;
     struct hami_internal_heap timers; /* of nodes */
     uint64_t thread_wakes_ns; /* it needs no waking for what is due later; timers_mutex */
@@ -371,11 +379,12 @@ struct hami_nodelock {
     struct hami_internal_list ready_waits, ready_dones, kicked;
     bool woken, stop;
     bool dispatching;
-    pthread_t dispatcher;
+    atomic_uintptr_t dispatcher; /* pthread_self() of who dispatches; 0 = nobody */
     pthread_t thread;
     bool has_thread, system_clock;
     pthread_mutex_t kept_mutex;
     struct hami_internal_places *kept;
+    atomic_bool keeps; /* something is kept, or was; stored under kept_mutex */
     struct hami_internal_owners owners; /* its own mutex */
     struct hami_internal_counters counters;
 };

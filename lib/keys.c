@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See keys.h. keys_mutex guards the array; what it points to never changes. */
+/* See keys.h. keys_mutex guards the array against other writers: entries are only added,
+ * each before the count that covers it, and what they point to never changes. */
 #include "keys.h"
 
 #include <stdio.h>
@@ -37,7 +38,9 @@ static struct hami_internal_key *make(struct hami_nodelock *lock, const char *na
 
 static struct hami_internal_key *find(const struct hami_nodelock *lock, const char *name)
 {
-    for (size_t i = 0; i < lock->key_count; i++) {
+    size_t count = atomic_load_explicit(&lock->key_count, memory_order_acquire);
+
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(lock->keys[i]->name, name) == 0) {
             return lock->keys[i];
         }
@@ -50,15 +53,15 @@ int hami_internal_keys_get(struct hami_nodelock *lock, const char *name,
 {
     int code = 0;
 
-    (void)pthread_mutex_lock(&lock->keys_mutex);
     struct hami_internal_key *key = find(lock, name);
-    (void)pthread_mutex_unlock(&lock->keys_mutex);
     if (!key) {
         struct hami_internal_key *made = make(lock, name);
         (void)pthread_mutex_lock(&lock->keys_mutex);
         key = find(lock, name);
-        if (!key && made && lock->key_count < HAMI_INTERNAL_KEYS_MAX) {
-            lock->keys[lock->key_count++] = key = made;
+        size_t count = atomic_load(&lock->key_count);
+        if (!key && made && count < HAMI_INTERNAL_KEYS_MAX) {
+            lock->keys[count] = key = made;
+            atomic_store_explicit(&lock->key_count, count + 1, memory_order_release);
             made = NULL;
         }
         code = key ? 0 : made ? HAMI_E_LIMIT : HAMI_E_NOMEM;

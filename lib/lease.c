@@ -111,6 +111,27 @@ static void unref(hami_lease *lease, bool last)
     }
 }
 
+/* With the node's mutex: the holder's reference goes; its reference to the manager is the
+ * caller's from here on. The memory of a lease that nobody needs any more is the node's
+ * next lease's. Returns it where there is one already, to be freed; NULL */
+static hami_lease *let_go(hami_lease *lease)
+{
+    struct hami_internal_node *node = lease->node;
+
+    if (--lease->references > 0) {
+        hami_internal_manager_ref(
+            node->lock); /* who tells its loss gives the other back */
+        return NULL;
+    }
+    if (node->next_lease) {
+        return lease;
+    }
+    memset(lease, 0, sizeof(*lease));
+    list_init(&lease->link);
+    node->next_lease = lease;
+    return NULL;
+}
+
 /* The manager is freed, or just being freed: nobody can act on the store any more, but
  * its last dispatch may be looking at the node's leases. */
 static int consume_closed(hami_lease *lease, int code)
@@ -136,7 +157,6 @@ int hami_lease_handoff(hami_lease *lease)
     }
     struct hami_nodelock *lock = lease->lock;
     struct hami_internal_node *node = lease->node;
-    hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
     (void)pthread_mutex_lock(&node->mutex);
     hami_internal_after_init(&after, node);
@@ -144,14 +164,14 @@ int hami_lease_handoff(hami_lease *lease)
     detach(lease);
     grant->handed_off = true;
     grant->state_ns = node->now_ns;
-    hami_internal_count(&lease->lock->counters.handoffs);
+    hami_internal_count(&lock->counters.handoffs);
     if (grant->gone && grant->shares == 0) {
         hami_internal_node_end_grant(node, grant, 0, &after);
     }
-    bool last = --lease->references == 0;
+    hami_lease *surplus = let_go(lease);
     hami_internal_run(node, &after);
     hami_internal_nodes_unpin(node);
-    unref(lease, last);
+    hami_internal_memory_free(hami_internal_allocator(lock), surplus);
     leave(lock);
     hami_internal_manager_unref(lock);
     return 0;
@@ -244,7 +264,8 @@ static int inside(struct hami_error *reterr)
         reterr, HAMI_E_INVAL, "a blocking call from a callback would wait for itself");
 }
 
-/* Consumes a lease by a release and tells its end, if it is known at once. */
+/* Consumes a lease by a release and tells its end, if it is known at once. The lease's
+ * reference to the manager is the caller's. */
 static bool start_release(hami_lease *lease, struct hami_internal_done *done, int *code)
 {
     struct hami_internal_node *node = lease->node;
@@ -253,10 +274,14 @@ static bool start_release(hami_lease *lease, struct hami_internal_done *done, in
     (void)pthread_mutex_lock(&node->mutex);
     hami_internal_after_init(&after, node);
     bool known = give_back(lease, done, code, &after);
-    bool last = --lease->references == 0;
+    hami_lease *surplus = let_go(lease);
+    after.watched = done && done->blocking ? &done->ended : NULL;
     hami_internal_run(node, &after);
-    unref(lease, last);
-    return known;
+    hami_internal_memory_free(hami_internal_allocator(node->lock), surplus);
+    if (after.has_ended) {
+        *code = done->error.code;
+    }
+    return known || after.has_ended;
 }
 
 int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
@@ -274,7 +299,6 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
         return inside(reterr);
     }
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
     struct hami_internal_done done;
     init_done(&done, deadline_ns);
@@ -331,7 +355,6 @@ int hami_lease_release_start(hami_lease *lease, uint64_t deadline_ns,
         done->callback = callback;
         done->data = data;
     }
-    hami_internal_manager_ref(lock);
     hami_internal_nodes_pin(node);
     if (start_release(lease, done, &end) && done) {
         queue_done(node, done, end);

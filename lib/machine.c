@@ -38,8 +38,9 @@ hami_call *hami_internal_machine_begin(struct hami_internal_node *node,
                                        struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = node->lock;
-    hami_call *call = node->spare_call;
 
+    hami_internal_call_fetch(node);
+    hami_call *call = node->spare_call;
     if (!call) {
         after->need_call = true;
         return NULL;

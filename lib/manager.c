@@ -82,6 +82,7 @@ static int make_holder(struct hami_nodelock *lock)
     (void)snprintf(lock->holder, sizeof(lock->holder), "%s_%016" PRIx64 "%016" PRIx64,
                    lock->config.holder ? lock->config.holder : host, random[0],
                    random[1]);
+    lock->holder_length = strlen(lock->holder);
     atomic_init(&lock->random, random[0] ^ random[1]);
     return 0;
 }
@@ -375,7 +376,8 @@ static bool await_calls(struct hami_nodelock *lock)
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)(lock->config.call_timeout_ms / 1000 + 2);
     (void)pthread_mutex_lock(&lock->ready_mutex);
-    while (atomic_load(&lock->calls_out) != 0 && returned) {
+    atomic_fetch_or(&lock->calls_out, HAMI_INTERNAL_CALLS_AWAITED);
+    while (atomic_load(&lock->calls_out) != HAMI_INTERNAL_CALLS_AWAITED && returned) {
         returned = pthread_cond_timedwait(&lock->idle_condition, &lock->ready_mutex,
                                           &until) == 0;
     }

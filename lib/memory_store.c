@@ -25,6 +25,7 @@ struct hami_internal_store_text *hami_internal_store_text_new(const char *text)
 
     if (made) {
         atomic_init(&made->references, 1);
+        made->capacity = (uint32_t)bytes;
         memcpy(made->text, text, bytes);
     }
     return made;
@@ -71,7 +72,7 @@ struct hami_internal_store_node *hami_internal_store_node(hami_memory *memory,
 }
 
 struct hami_internal_store_value *
-hami_internal_store_value(struct hami_internal_store_node *node, const char *key)
+hami_internal_store_seat(struct hami_internal_store_node *node, const char *key)
 {
     for (size_t i = 0; node && i < node->value_count; i++) {
         if (strcmp(node->values[i].key->text, key) == 0) {
@@ -79,6 +80,14 @@ hami_internal_store_value(struct hami_internal_store_node *node, const char *key
         }
     }
     return NULL;
+}
+
+struct hami_internal_store_value *
+hami_internal_store_value(struct hami_internal_store_node *node, const char *key)
+{
+    struct hami_internal_store_value *value = hami_internal_store_seat(node, key);
+
+    return value && !value->absent ? value : NULL;
 }
 
 struct hami_internal_store_owner *
@@ -210,6 +219,12 @@ static size_t next_watcher(const hami_memory *memory, size_t at,
     return at;
 }
 
+bool hami_internal_store_is_watched(const hami_memory *memory,
+                                    const hami_nodelock *writer)
+{
+    return next_watcher(memory, 0, writer) < memory->watchers_end;
+}
+
 /* Tells one watcher after the other; `tell` is called with no lock held. With the mutex
  * on entry and on return. */
 static void tell_all(hami_memory *memory, const hami_nodelock *writer,
@@ -260,14 +275,19 @@ void hami_internal_store_tell_node(hami_memory *memory, const char *name,
     news.name = name;
     news.record = (struct hami_node_record)HAMI_NODE_RECORD_INIT;
     struct hami_internal_store_node *node = hami_internal_store_node(memory, name);
+    size_t count = 0;
     news.exists = node != NULL;
     for (size_t i = 0; node && i < node->value_count; i++) {
-        news.texts[2 * i] = hami_internal_store_text_ref(node->values[i].key);
-        news.texts[2 * i + 1] = hami_internal_store_text_ref(node->values[i].value);
-        news.annotations[i].key = news.texts[2 * i]->text;
-        news.annotations[i].value = news.texts[2 * i + 1]->text;
+        const struct hami_internal_store_value *value = &node->values[i];
+        if (!value->absent) {
+            news.texts[2 * count] = hami_internal_store_text_ref(value->key);
+            news.texts[2 * count + 1] = hami_internal_store_text_ref(value->value);
+            news.annotations[count].key = value->key->text;
+            news.annotations[count].value = value->value->text;
+            count++;
+        }
     }
-    news.record.annotation_count = node ? node->value_count : 0;
+    news.record.annotation_count = count;
     news.record.annotations = news.annotations;
     hami_internal_store_version(news.version, node ? node->version : 0);
     news.record.version = news.version;

@@ -2,14 +2,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store behind the memory transport: nodes with named values, owners, one version for
- * all. Texts are counted and never change, so that references are taken under the mutex
- * and nothing is copied there.
+ * all. Texts are counted: whoever needs one longer than the mutex is held takes a
+ * reference. One that somebody else refers to never changes; one that is the store's
+ * alone is written over in its place, so that a value which changes often costs no memory
+ * each time.
  */
 #ifndef HAMI_LIB_MEMORY_STORE_H
 #define HAMI_LIB_MEMORY_STORE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <hami/memory.h>
 
@@ -21,17 +25,19 @@
 
 struct hami_internal_store_text {
     atomic_uint references;
+    uint32_t capacity; /* bytes of text */
     char text[];
 };
 
 struct hami_internal_store_value {
     struct hami_internal_store_text *key, *value;
+    bool absent; /* it was removed: its seat and its memory are kept for the next */
 };
 
 struct hami_internal_store_node {
     struct hami_internal_list link;
     uint64_t version;
-    size_t value_count;
+    size_t value_count, absent_count;
     struct hami_internal_store_value values[STORE_VALUES_MAX];
     char name[HAMI_NODELOCK_NODE_MAX + 1];
 };
@@ -67,6 +73,9 @@ struct hami_internal_store_node *hami_internal_store_node(hami_memory *memory,
                                                           const char *name);
 struct hami_internal_store_value *
 hami_internal_store_value(struct hami_internal_store_node *node, const char *key);
+/* Likewise, but one that is absent is found as well. */
+struct hami_internal_store_value *
+hami_internal_store_seat(struct hami_internal_store_node *node, const char *key);
 struct hami_internal_store_owner *
 hami_internal_store_owner(hami_memory *memory, const struct hami_owner *owner);
 struct hami_internal_list *hami_internal_store_bucket(struct hami_internal_list *buckets,
@@ -79,6 +88,10 @@ hami_internal_store_facts(const struct hami_internal_store_owner *owner, char *b
 
 /* A version as text; 24 bytes. */
 void hami_internal_store_version(char *buffer, uint64_t version);
+
+/* With the mutex: true if somebody watches who is not the writer. */
+bool hami_internal_store_is_watched(const hami_memory *memory,
+                                    const hami_nodelock *writer);
 
 /* Without the mutex: tell all that watch how a node, or an owner, is now.
  * @writer  knows it from its answer and is not told; NULL = everybody is */

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See memory_transport.h: compare-and-set under the store's mutex. What a write needs is
- * allocated before, what it replaces is freed after. Calls are completed inside submit,
- * with no lock held.
+ * See memory_transport.h: compare-and-set under the store's mutex. A value is written
+ * over in its place where that can be seen by nobody; what a write needs beyond is
+ * allocated with the mutex free, and what it replaces is freed after. Calls are completed
+ * inside submit, with no lock held.
  */
 #include "memory_transport.h"
 
@@ -14,10 +15,13 @@
 #include "pen.h"
 
 #define EDITS_MAX 128
-#define NO_NODE 1 /* no code of the library */
+/* No codes of the library: what has to be made first. */
+enum { NEEDS_NODE = 1, NEEDS_TEXTS };
 
-/* The texts of one edit: made beforehand, replaced ones to be let go afterwards. */
+/* One edit: where it writes; texts made beforehand, replaced ones to be let go
+ * afterwards. */
 struct write_texts {
+    struct hami_internal_store_value *seat; /* NULL = none yet; with the mutex only */
     struct hami_internal_store_text *key, *value;
     struct hami_internal_store_text *old_key, *old_value;
     struct hami_internal_store_text *now; /* the value after the write; a reference */
@@ -32,7 +36,10 @@ struct write {
     struct hami_internal_store_node *made; /* for a node that does not exist yet */
     uint64_t version_now;
     bool changed;
-    bool is_blind; /* whatever stands there is what is expected */
+    bool is_blind;               /* whatever stands there is what is expected */
+    bool tells;                  /* somebody else watches */
+    bool wants_values;           /* as they are now */
+    const hami_nodelock *writer; /* is not told; NULL = everybody is */
     struct write_texts texts[EDITS_MAX];
 };
 
@@ -46,7 +53,9 @@ static void start(struct write *write, const char *node,
     write->version = version;
     write->made = NULL;
     write->version_now = 0;
-    write->changed = write->is_blind = false;
+    write->changed = write->is_blind = write->tells = false;
+    write->wants_values = true;
+    write->writer = NULL;
     memset(write->texts, 0, count * sizeof(write->texts[0]));
 }
 
@@ -60,7 +69,7 @@ static int make_node(struct write *write)
     return 0;
 }
 
-static int prepare(struct write *write)
+static int make_texts(struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
         const struct hami_transport_edit *edit = &write->edits[i];
@@ -89,19 +98,18 @@ static void finish(struct write *write)
     free(write->made);
 }
 
-static bool is_expected(struct hami_internal_store_node *node,
-                        const struct hami_transport_edit *edit)
+static bool is_expected(const struct hami_transport_edit *edit,
+                        const struct hami_internal_store_value *seat)
 {
-    struct hami_internal_store_value *value = hami_internal_store_value(node, edit->key);
+    bool present = seat && !seat->absent;
 
-    return edit->expect ? value && strcmp(value->value->text, edit->expect) == 0 : !value;
+    return edit->expect ? present && strcmp(seat->value->text, edit->expect) == 0
+                        : !present;
 }
 
-static bool are_expected(const struct write *write, struct hami_internal_store_node *node)
+/* Finds where each edit writes. */
+static bool are_expected(struct write *write, struct hami_internal_store_node *node)
 {
-    if (write->is_blind) {
-        return true;
-    }
     if (write->version) {
         char version[24];
         hami_internal_store_version(version, node ? node->version : 0);
@@ -110,49 +118,99 @@ static bool are_expected(const struct write *write, struct hami_internal_store_n
         }
     }
     for (size_t i = 0; i < write->count; i++) {
-        if (write->edits[i].action != HAMI_EDIT_READ &&
-            !is_expected(node, &write->edits[i])) {
+        const struct hami_transport_edit *edit = &write->edits[i];
+        write->texts[i].seat = hami_internal_store_seat(node, edit->key);
+        if (!write->is_blind && edit->action != HAMI_EDIT_READ &&
+            !is_expected(edit, write->texts[i].seat)) {
             return false;
         }
     }
     return true;
 }
 
-static void remove_value(struct write_texts *texts, struct hami_internal_store_node *node,
-                         struct hami_internal_store_value *value)
+/* Its text can be written over: nobody else refers to it, and it is large enough. */
+static bool has_room(const struct hami_internal_store_value *seat, size_t bytes)
 {
-    texts->old_key = value->key;
-    texts->old_value = value->value;
-    *value = node->values[--node->value_count];
+    return seat && seat->value->capacity >= bytes &&
+           atomic_load(&seat->value->references) == 1;
+}
+
+static bool needs_texts(const struct write *write)
+{
+    for (size_t i = 0; i < write->count; i++) {
+        const char *value = write->edits[i].value;
+        if (write->edits[i].action == HAMI_EDIT_PUT && value && !write->texts[i].value &&
+            !has_room(write->texts[i].seat, strlen(value) + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A seat for a key that has none; there is one, it was counted before. */
+static struct hami_internal_store_value *take_seat(struct hami_internal_store_node *node,
+                                                   struct write_texts *texts)
+{
+    struct hami_internal_store_value *seat = node->values;
+
+    if (node->value_count < STORE_VALUES_MAX) {
+        seat = &node->values[node->value_count++];
+        *seat = (struct hami_internal_store_value){.absent = true};
+        node->absent_count++;
+    } else {
+        while (!seat->absent) {
+            seat++;
+        }
+        texts->old_key = seat->key;
+    }
+    seat->key = texts->key;
+    texts->key = NULL;
+    return seat;
 }
 
 static void put_value(struct write *write, struct hami_internal_store_node *node,
                       size_t i)
 {
-    struct hami_internal_store_value *value =
-        hami_internal_store_value(node, write->edits[i].key);
+    const char *value = write->edits[i].value;
     struct write_texts *texts = &write->texts[i];
+    struct hami_internal_store_value *seat = texts->seat;
 
     write->changed = true;
-    if (!write->edits[i].value) {
-        if (value) {
-            remove_value(texts, node, value);
+    if (!seat) { /* an edit before may have put the same key */
+        seat = hami_internal_store_seat(node, write->edits[i].key);
+    }
+    if (!value) {
+        node->absent_count += seat && !seat->absent;
+        if (seat) {
+            seat->absent = true;
         }
         return;
     }
-    if (!value) {
-        value = &node->values[node->value_count++];
-        value->key = texts->key;
-        texts->key = NULL;
-    } else {
-        texts->old_value = value->value;
+    if (!seat) {
+        seat = take_seat(node, texts);
     }
-    value->value = texts->value;
-    texts->value = NULL;
+    if (texts->value) {
+        texts->old_value = seat->value;
+        seat->value = texts->value;
+        texts->value = NULL;
+    } else {
+        memcpy(seat->value->text, value, strlen(value) + 1);
+    }
+    node->absent_count -= seat->absent;
+    seat->absent = false;
 }
 
-/* With the store's mutex. Returns 0, HAMI_E_HELD, HAMI_E_NOMEM (too many values), or
- * NO_NODE: one has to be made first. */
+static void hold_values(struct write *write, struct hami_internal_store_node *node)
+{
+    for (size_t i = 0; i < write->count; i++) {
+        struct hami_internal_store_value *value =
+            hami_internal_store_value(node, write->edits[i].key);
+        write->texts[i].now = hami_internal_store_text_ref(value ? value->value : NULL);
+    }
+}
+
+/* With the store's mutex. Returns 0, HAMI_E_HELD, HAMI_E_NOMEM (too many values), or what
+ * has to be made first. */
 static int apply(hami_memory *memory, struct write *write, bool is_write)
 {
     struct hami_internal_store_node *node = hami_internal_store_node(memory, write->node);
@@ -161,14 +219,18 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
         return HAMI_E_HELD;
     }
     if (is_write && !node && !write->made) {
-        return NO_NODE;
+        return NEEDS_NODE;
+    }
+    if (is_write && needs_texts(write)) {
+        return NEEDS_TEXTS;
     }
     if (is_write && !node) {
         node = write->made;
         write->made = NULL;
         list_insert(hami_internal_store_bucket(memory->nodes, node->name), &node->link);
     }
-    if (node && node->value_count + write->count > STORE_VALUES_MAX) {
+    if (node &&
+        node->value_count - node->absent_count + write->count > STORE_VALUES_MAX) {
         return HAMI_E_NOMEM;
     }
     for (size_t i = 0; i < write->count; i++) {
@@ -178,11 +240,10 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
     }
     if (write->changed) {
         node->version = ++memory->version;
+        write->tells = hami_internal_store_is_watched(memory, write->writer);
     }
-    for (size_t i = 0; i < write->count; i++) {
-        struct hami_internal_store_value *value =
-            hami_internal_store_value(node, write->edits[i].key);
-        write->texts[i].now = hami_internal_store_text_ref(value ? value->value : NULL);
+    if (write->wants_values) {
+        hold_values(write, node);
     }
     write->version_now = node ? node->version : 0;
     return 0;
@@ -196,30 +257,33 @@ static void complete(hami_call *call, const struct write *write, int code)
 
     result.code = code;
     if (code == 0) {
+        hami_internal_store_version(version, write->version_now);
+        result.version = version;
+    }
+    if (code == 0 && write->wants_values) {
         for (size_t i = 0; i < write->count; i++) {
             values[i] = write->texts[i].now ? write->texts[i].now->text : NULL;
         }
-        hami_internal_store_version(version, write->version_now);
         result.values = values;
         result.value_count = write->count;
-        result.version = version;
     }
     hami_call_done(call, &result);
 }
 
 static int carry_out(hami_memory *memory, struct write *write, bool is_write)
 {
-    int code = prepare(write);
+    int code;
 
-    while (code == 0) {
+    do {
         (void)pthread_mutex_lock(&memory->mutex);
         code = apply(memory, write, is_write);
         (void)pthread_mutex_unlock(&memory->mutex);
-        if (code != NO_NODE) {
-            return code;
+        int needs = code;
+        if (needs == NEEDS_NODE || needs == NEEDS_TEXTS) {
+            int made = needs == NEEDS_NODE ? make_node(write) : make_texts(write);
+            code = made < 0 ? made : needs;
         }
-        code = make_node(write);
-    }
+    } while (code > 0);
     return code;
 }
 
@@ -230,17 +294,21 @@ static int submit(struct hami_transport *transport, hami_call *call)
     struct write write;
     size_t count;
     const struct hami_transport_edit *edits = hami_call_edits(call, &count);
-    const hami_nodelock *writer = call->lock;
+    bool is_write = hami_call_is_write(call);
 
     if (count > EDITS_MAX) {
         return HAMI_E_TRANSPORT;
     }
-    pen_copy(node, sizeof(node), hami_call_node(call)); /* it outlives the call */
-    start(&write, node, edits, count, hami_call_version(call));
-    int code = carry_out(memory, &write, hami_call_is_write(call));
+    start(&write, hami_call_node(call), edits, count, hami_call_version(call));
+    write.writer = call->lock;
+    write.wants_values = !is_write || !call->lock; /* a manager knows what it wrote */
+    int code = carry_out(memory, &write, is_write);
+    if (write.tells) {
+        pen_copy(node, sizeof(node), write.node); /* it outlives the call */
+    }
     complete(call, &write, code);
-    if (write.changed) {
-        hami_internal_store_tell_node(memory, node, writer);
+    if (write.tells) {
+        hami_internal_store_tell_node(memory, node, write.writer);
     }
     finish(&write);
     return 0;
@@ -256,7 +324,7 @@ int hami_internal_memory_transport_put(hami_memory *memory, const char *node,
     write.is_blind = true;
     int code = carry_out(memory, &write, true);
     finish(&write);
-    if (code == 0) {
+    if (write.tells) {
         hami_internal_store_tell_node(memory, node, NULL);
     }
     return code;

@@ -7,81 +7,88 @@
 
 #include <hami/nodelock.h>
 
-static bool is_lower_or_digit(char c)
+/* What a character may be part of. */
+enum { LOWER = 1, UPPER = 2, DASH = 4, DOT = 8, OF_UID = 16, OF_GROUP = 32 };
+static const unsigned char classes[256] = {
+    ['0' ... '9'] = LOWER | OF_UID | OF_GROUP,
+    ['a' ... 'z'] = LOWER | OF_UID | OF_GROUP,
+    ['A' ... 'Z'] = UPPER | OF_UID | OF_GROUP,
+    ['-'] = DASH | OF_UID | OF_GROUP,
+    ['.'] = DOT | OF_UID | OF_GROUP,
+    ['_'] = OF_UID | OF_GROUP,
+    [':'] = OF_UID | OF_GROUP,
+    ['/'] = OF_GROUP,
+};
+
+static bool is_of(char c, unsigned char which)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return (classes[(unsigned char)c] & which) != 0;
 }
 
 static bool is_alphanumeric(char c)
 {
-    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+    return is_of(c, LOWER | UPPER);
 }
 
-static bool is_label_of(const char *text, size_t length)
+static bool is_label_of(const char *text, size_t length_max)
 {
-    if (length == 0 || length > 63 || !is_lower_or_digit(text[0]) ||
-        !is_lower_or_digit(text[length - 1])) {
-        return false;
+    size_t length = 0;
+
+    while (length <= length_max && is_of(text[length], LOWER | DASH)) {
+        length++;
     }
-    for (size_t i = 0; i < length; i++) {
-        if (!is_lower_or_digit(text[i]) && text[i] != '-') {
-            return false;
-        }
-    }
-    return true;
+    return length > 0 && length <= length_max && text[length] == '\0' && text[0] != '-' &&
+           text[length - 1] != '-';
 }
 
 /* Labels of a subdomain may be longer than 63 characters: Kubernetes does not look at
- * that. */
-static bool is_subdomain_of(const char *text, size_t length)
+ * that. Ends at `end`, which is no part of a name. */
+static bool is_subdomain_until(const char *text, char end)
 {
-    if (length == 0 || length > HAMI_NODELOCK_NODE_MAX) {
-        return false;
-    }
     char before = '.';
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        bool edge = before == '.' || i + 1 == length || text[i + 1] == '.';
-        if (c == '.' ? before == '.' || i + 1 == length
-                     : !is_lower_or_digit(c) && (edge || c != '-')) {
+    size_t length = 0;
+
+    for (; length <= HAMI_NODELOCK_NODE_MAX && is_of(text[length], LOWER | DASH | DOT);
+         length++) {
+        char c = text[length];
+        if ((before == '.' && c != '.' && !is_of(c, LOWER)) ||
+            (c == '.' && !is_of(before, LOWER))) {
             return false;
         }
         before = c;
     }
-    return true;
+    return length > 0 && length <= HAMI_NODELOCK_NODE_MAX && text[length] == end &&
+           is_of(before, LOWER);
 }
 
 bool hami_internal_names_is_subdomain(const char *text)
 {
-    return text && is_subdomain_of(text, strnlen(text, HAMI_NODELOCK_NODE_MAX + 1));
+    return text && is_subdomain_until(text, '\0');
 }
 
 bool hami_internal_names_is_label(const char *text)
 {
-    return text && is_label_of(text, strnlen(text, 64));
+    return text && is_label_of(text, 63);
 }
 
-static bool is_made_of(const char *text, const char *others, size_t length_max)
+static bool is_made_of(const char *text, unsigned char which, size_t length_max)
 {
-    if (!text || !*text || strnlen(text, length_max + 1) > length_max) {
-        return false;
+    size_t length = 0;
+
+    while (text && length <= length_max && is_of(text[length], which)) {
+        length++;
     }
-    for (const char *c = text; *c; c++) {
-        if (!is_alphanumeric(*c) && !strchr(others, *c)) {
-            return false;
-        }
-    }
-    return true;
+    return length > 0 && length <= length_max && text[length] == '\0';
 }
 
 bool hami_internal_names_is_uid(const char *text)
 {
-    return is_made_of(text, "._:-", HAMI_NODELOCK_UID_MAX);
+    return is_made_of(text, OF_UID, HAMI_NODELOCK_UID_MAX);
 }
 
 bool hami_internal_names_is_group(const char *text)
 {
-    return is_made_of(text, "._:/-", HAMI_NODELOCK_GROUP_MAX);
+    return is_made_of(text, OF_GROUP, HAMI_NODELOCK_GROUP_MAX);
 }
 
 bool hami_internal_names_is_key(const char *text)
@@ -92,8 +99,8 @@ bool hami_internal_names_is_key(const char *text)
     const char *slash = strchr(text, '/');
     const char *name = slash ? slash + 1 : text;
     size_t length = strlen(name);
-    if ((slash && !is_subdomain_of(text, (size_t)(slash - text))) || length == 0 ||
-        length > 63 || !is_alphanumeric(name[0]) || !is_alphanumeric(name[length - 1])) {
+    if ((slash && !is_subdomain_until(text, '/')) || length == 0 || length > 63 ||
+        !is_alphanumeric(name[0]) || !is_alphanumeric(name[length - 1])) {
         return false;
     }
     for (size_t i = 0; i < length; i++) {

@@ -164,6 +164,19 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
     return code;
 }
 
+bool hami_internal_node_is_fit(const struct hami_internal_node *node,
+                               const struct hami_internal_key *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t permit = 0; permit < keys[i]->permits; permit++) {
+            if (!hami_internal_node_slot(node, keys[i], permit)) {
+                return false;
+            }
+        }
+    }
+    return node->history != NULL;
+}
+
 int hami_internal_node_add_keys(struct hami_internal_node *node,
                                 const struct hami_internal_key *const *keys, size_t count)
 {
@@ -210,181 +223,7 @@ bool hami_internal_node_is_idle(const struct hami_internal_node *node)
            node->operation == OPERATION_NONE && !node->doubt;
 }
 
-/* ---- knowledge ---- */
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-void hami_internal_node_note_hand_over(struct hami_internal_node *node,
-                                       const struct hami_internal_slot *slot,
-                                       enum hami_hand_over how,
-                                       enum hami_internal_reason reason)
-{
-    const struct hami_lock_record *record = &slot->record;
-    struct hami_internal_hand_over entry = {
-        .slot = slot,
-        .how = how,
-        .reason = reason,
-        .at_ns = slot->first_seen_ns,
-        .held_ns = slot->before.held_ns,
-        .fence = record->fence,
-        .from = {slot->before.namespace_name, slot->before.name, slot->before.uid},
-        .to = {record->namespace_name, record->name, record->uid}};
-
-    if (node->history) {
-        hami_internal_history_add(node->history, &entry);
-    }
-}
-
-/* The grant that the slot's record was of has ended: what is to be told of it. */
-static void remember_hold(struct hami_internal_node *node,
-                          struct hami_internal_slot *slot, uint64_t now)
-{
-    const struct hami_lock_record *record = &slot->record;
-    struct hami_internal_slot *first = hami_internal_node_slot(node, slot->key, 0);
-
-    if (record->kind == HAMI_LOCK_FREE) {
-        return;
-    }
-    slot->before.held_ns = now - slot->first_seen_ns;
-    memcpy(slot->before.namespace_name, record->namespace_name,
-           sizeof(slot->before.namespace_name));
-    memcpy(slot->before.name, record->name, sizeof(slot->before.name));
-    memcpy(slot->before.uid, record->uid, sizeof(slot->before.uid));
-    slot->before.fence = record->fence;
-    slot->before.told = false;
-    hami_internal_pace_add(&(first ? first : slot)->pace, slot->before.held_ns, now);
-}
-
-static bool is_same_grant(const struct hami_lock_record *a,
-                          const struct hami_lock_record *b)
-{
-    return a->kind == b->kind && a->fence == b->fence && strcmp(a->uid, b->uid) == 0 &&
-           strcmp(a->name, b->name) == 0 &&
-           strcmp(a->namespace_name, b->namespace_name) == 0;
-}
-
-/* A new pair: what was known of the old one's owner is void. */
-static void pair_changed(struct hami_internal_node *node, struct hami_internal_slot *slot,
-                         const struct hami_lock_record *record,
-                         struct hami_internal_after *after)
-{
-    uint64_t now = node->now_ns;
-    bool passed = !is_same_grant(&slot->record, record);
-    bool was_held = passed && slot->record.kind != HAMI_LOCK_FREE;
-    if (passed) {
-        remember_hold(node, slot, now);
-    }
-    slot->first_seen_ns = now;
-    slot->sight++;
-    slot->record = *record;
-    hami_internal_owners_remove(node, &slot->owner_link);
-    if (record->kind == HAMI_LOCK_OWNED) {
-        hami_internal_owners_add(
-            node, &slot->owner_link,
-            hami_internal_owners_hash(record->namespace_name, record->name), NULL);
-    }
-    if (passed && record->kind != HAMI_LOCK_FREE &&
-        strcmp(record->holder, node->lock->holder) != 0) {
-        hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
-                                          REASON_NONE);
-        hami_internal_after_change(after, slot, HAMI_HAND_OVER_FOREIGN, REASON_NONE);
-    } else if (was_held && record->kind == HAMI_LOCK_FREE) {
-        hami_internal_after_change(after, slot, HAMI_HAND_OVER_NONE, REASON_NONE);
-    }
-    if (slot->record.last_fence > slot->max_fence) {
-        slot->max_fence = slot->record.last_fence;
-    }
-    if (slot->record.last_fence > node->max_fence) {
-        node->max_fence = slot->record.last_fence;
-    }
-    if (slot->record.has_lease && strcmp(slot->record.holder, node->lock->holder) != 0) {
-        slot->rival_ns = slot->first_seen_ns;
-    }
-    hami_internal_after_free_facts(after, slot->facts);
-    slot->facts = NULL;
-    slot->asked = slot->revoked = slot->alarmed = false;
-    slot->ask_next_ns = slot->first_seen_ns + HAMI_INTERNAL_ASK_FIRST_NS;
-    slot->revoke_next_ns = 0;
-    slot->reason = REASON_NONE;
-}
-
-static void put_text(struct hami_internal_text *buffer, const char *text,
-                     const char **ret)
-{
-    size_t bytes = text ? strlen(text) + 1 : 0;
-
-    if (text && bytes <= buffer->capacity) {
-        memcpy(buffer->data, text, bytes);
-    }
-    *ret = text ? buffer->data : NULL;
-}
-
-void hami_internal_node_set_pair(struct hami_internal_node *node,
-                                 struct hami_internal_slot *slot,
-                                 const struct hami_internal_own_pair *pair,
-                                 struct hami_internal_after *after)
-{
-    put_text(&slot->pair.lock_text, pair->lock, &slot->pair.lock);
-    put_text(&slot->pair.lease_text, pair->lease, &slot->pair.lease);
-    slot->known = true;
-    pair_changed(node, slot, pair->record, after);
-}
-
-/* Our own writes must always fit: the larger buffer of each text stays with the slot. */
-static void swap_text(struct hami_internal_text *a, struct hami_internal_text *b)
-{
-    struct hami_internal_text swap = *a;
-
-    *a = *b;
-    *b = swap;
-}
-
-static void move_text(struct hami_internal_text *slot, struct hami_internal_text *from,
-                      const char *text, const char **ret)
-{
-    if (!text) {
-        *ret = NULL;
-    } else if (strlen(text) < slot->capacity) {
-        put_text(slot, text, ret);
-    } else {
-        swap_text(slot, from);
-        *ret = slot->data;
-    }
-}
-
-void hami_internal_node_swap_pair(struct hami_internal_node *node,
-                                  struct hami_internal_slot *slot,
-                                  struct hami_internal_pair *pair,
-                                  struct hami_internal_after *after)
-{
-    bool changed = !slot->known || !is_same_text(slot->pair.lock, pair->lock) ||
-                   !is_same_text(slot->pair.lease, pair->lease);
-    struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
-
-    slot->known = true;
-    if (changed) {
-        move_text(&slot->pair.lock_text, &pair->lock_text, pair->lock, &slot->pair.lock);
-        move_text(&slot->pair.lease_text, &pair->lease_text, pair->lease,
-                  &slot->pair.lease);
-        (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
-        pair_changed(node, slot, &record, after);
-    }
-}
-
-void hami_internal_node_set_version(struct hami_internal_node *node, const char *version)
-{
-    uint64_t number = hami_internal_protocol_version_number(version);
-
-    if (!version || !*version || strlen(version) >= sizeof(node->version) ||
-        (number != 0 && number < node->version_number)) {
-        return;
-    }
-    memcpy(node->version, version, strlen(version) + 1);
-    node->version_number = number;
-}
+/* ---- whose locks they are ---- */
 
 void hami_internal_node_review(struct hami_internal_node *node,
                                struct hami_internal_grant *grant,
@@ -470,8 +309,12 @@ void hami_internal_node_mark_all_own(struct hami_internal_node *node)
 {
     struct hami_wait *waits[WAITS_ROOM];
 
-    /* Those that were marked are rare, and soon served. */
-    bool each = node->owners > 0;
+    if (list_is_empty(&node->queue.waiters)) {
+        return;
+    }
+    /* One that waits alone may not be listed; those that were marked are rare, and soon
+     * served. */
+    bool each = node->owners > 0 || node->waiter_count == 1;
     for (size_t i = 0; i < node->slot_count && !each; i++) {
         size_t count = hami_internal_owners_waits(node, owner_hash(node->slots[i]), waits,
                                                   WAITS_ROOM);

@@ -33,6 +33,10 @@ int hami_internal_node_add_history(struct hami_internal_node *node);
 
 /* ---- all below: with the node's mutex held ---- */
 
+/* True if it has these keys' slots, and remembers hand-overs. */
+bool hami_internal_node_is_fit(const struct hami_internal_node *node,
+                               const struct hami_internal_key *const *keys, size_t count);
+
 /* Notes how the lock that stands in a slot came to its owner. */
 void hami_internal_node_note_hand_over(struct hami_internal_node *node,
                                        const struct hami_internal_slot *slot,
@@ -42,18 +46,16 @@ void hami_internal_node_note_hand_over(struct hami_internal_node *node,
 /* True if nothing and nobody needs the node. */
 bool hami_internal_node_is_idle(const struct hami_internal_node *node);
 
-/* A pair that we have just written, and what it says: it is not read back. */
-struct hami_internal_own_pair {
-    const char *lock, *lease; /* NULL = absent */
-    const struct hami_lock_record *record;
-};
-
-/* Sets the pair of a slot by copying; the texts must fit its buffers (what we write
- * does). */
-void hami_internal_node_set_pair(struct hami_internal_node *node,
-                                 struct hami_internal_slot *slot,
-                                 const struct hami_internal_own_pair *pair,
-                                 struct hami_internal_after *after);
+/* Our take, or our removal, has been written: what stands in a slot now is known without
+ * reading it. @memory  text that the lease has now */
+void hami_internal_node_taken(struct hami_internal_node *node,
+                              struct hami_internal_slot *slot,
+                              const struct hami_internal_grant *grant,
+                              struct hami_internal_after *after);
+void hami_internal_node_freed(struct hami_internal_node *node,
+                              struct hami_internal_slot *slot,
+                              const struct hami_internal_grant *grant, const char *memory,
+                              struct hami_internal_after *after);
 
 /* Sets the pair of a slot by swapping buffers with `pair`. */
 void hami_internal_node_swap_pair(struct hami_internal_node *node,

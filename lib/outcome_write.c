@@ -26,15 +26,6 @@ void hami_internal_outcome_learn_version(struct hami_internal_node *node,
     }
 }
 
-static void set_slot(struct hami_internal_node *node, struct hami_internal_slot *slot,
-                     const struct hami_internal_own_pair *pair,
-                     const struct hami_internal_answer *answer,
-                     struct hami_internal_after *after)
-{
-    hami_internal_node_set_pair(node, slot, pair, after);
-    slot->version_number = hami_internal_protocol_version_number(answer->version);
-}
-
 /* Another record stood in a slot that our take has replaced. */
 static void end_replaced(struct hami_internal_node *node, struct hami_internal_slot *slot,
                          struct hami_internal_after *after)
@@ -98,17 +89,14 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    struct hami_internal_after *after)
 {
     enum hami_hand_over how = hand_over(grant);
-    struct hami_lock_record record;
-    struct hami_internal_own_pair pair = {grant->value, grant->lease, &record};
-    struct hami_internal_lease_text text =
-        hami_internal_grant_lease_text(node->lock, grant);
+    uint64_t number = hami_internal_protocol_version_number(answer->version);
 
-    hami_internal_record_taken(&grant->owner, &text, &record);
     tell_takeover(node, grant, after);
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
         end_replaced(node, slot, after);
-        set_slot(node, slot, &pair, answer, after);
+        hami_internal_node_taken(node, slot, grant, after);
+        slot->version_number = number;
         slot->grant = grant;
         hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
         hami_internal_after_change(after, slot, how, grant->takes_from);
@@ -274,16 +262,15 @@ void hami_internal_outcome_removed(struct hami_internal_node *node,
                                    const struct hami_internal_answer *answer,
                                    const char *memory, struct hami_internal_after *after)
 {
-    struct hami_lock_record record;
-    struct hami_internal_own_pair pair = {NULL, memory, &record};
+    uint64_t number = hami_internal_protocol_version_number(answer->version);
 
-    hami_internal_record_freed(grant->fence, &record);
     switch (answer->code) {
     case 0:
         hami_internal_outcome_learn_version(node, answer);
         for (size_t i = 0; i < grant->slot_count; i++) {
             struct hami_internal_slot *slot = grant->slots[i];
-            set_slot(node, slot, &pair, answer, after);
+            hami_internal_node_freed(node, slot, grant, memory, after);
+            slot->version_number = number;
             if (slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX) {
                 slot->yield_until_ns = slot->first_seen_ns + HAMI_INTERNAL_YIELD_NS;
             }

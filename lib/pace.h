@@ -21,8 +21,9 @@
 struct hami_internal_pace {
     uint32_t holds_us[HAMI_INTERNAL_PACE_HOLDS]; /* the last, in a ring */
     uint32_t count;                              /* ever seen, up to UINT32_MAX */
-    uint32_t average_us;                         /* 0 = not measured */
-    uint64_t last_ns;                            /* when the last hold ended */
+    uint32_t average_us; /* 0 = not measured; `stale`: to be made anew */
+    bool stale;
+    uint64_t last_ns; /* when the last hold ended */
 };
 
 /* A hold has ended. */
@@ -30,7 +31,7 @@ void hami_internal_pace_add(struct hami_internal_pace *pace, uint64_t held_ns,
                             uint64_t now_ns);
 
 /* How long a hold lasts; 0 = not measured. */
-uint64_t hami_internal_pace_hold(const struct hami_internal_pace *pace, uint64_t now_ns);
+uint64_t hami_internal_pace_hold(struct hami_internal_pace *pace, uint64_t now_ns);
 
 /*
  * How long it takes until somebody's turn comes.

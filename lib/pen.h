@@ -38,6 +38,20 @@ static inline void pen_text(struct hami_internal_pen *pen, const char *text)
     pen_bytes(pen, text, strlen(text));
 }
 
+/* A text whose length the compiler knows. */
+#define pen_literal(pen, text) pen_known((pen), (text), sizeof(text) - 1)
+static inline __attribute__((always_inline)) void
+pen_known(struct hami_internal_pen *pen, const char *text, size_t length)
+{
+    if (__builtin_expect((size_t)(pen->end - pen->at) >= length, 1)) {
+        memcpy(pen->at, text, length);
+        pen->at += length;
+        *pen->at = '\0';
+    } else {
+        pen_bytes(pen, text, length);
+    }
+}
+
 static inline void pen_number(struct hami_internal_pen *pen, uint64_t number)
 {
     char digits[20];

@@ -64,6 +64,7 @@ void hami_internal_places_keep(struct hami_internal_places *places, const char *
                 entry = &set[i];
             }
         }
+        places->count += entry->owner == 0;
         memset(entry, 0, sizeof(*entry));
         entry->owner = owner;
         entry->owner_check = hash(uid, UINT64_C(0x9e3779b97f4a7c15));
@@ -90,6 +91,7 @@ uint64_t hami_internal_places_take(struct hami_internal_places *places, const ch
             *ret_overtaken = entry->overtaken;
         }
         memset(entry, 0, sizeof(*entry));
+        places->count--;
     }
     return place;
 }

@@ -27,6 +27,7 @@ struct hami_internal_place {
 /* Made as zeroed memory of hami_internal_places_size() bytes; `sets` is set then. */
 struct hami_internal_places {
     size_t sets;
+    size_t count; /* entries that are not empty */
     struct hami_internal_place entries[][HAMI_INTERNAL_PLACES_WAYS];
 };
 

@@ -277,9 +277,9 @@ size_t hami_internal_record_value(char *buffer, int64_t seconds,
     put_two_digits(date + 11, of_day / 3600);
     put_two_digits(date + 14, of_day / 60 % 60);
     put_two_digits(date + 17, of_day % 60);
-    pen_text(&pen, date);
+    pen_literal(&pen, date);
     pen_text(&pen, namespace_name);
-    pen_text(&pen, ",");
+    pen_literal(&pen, ",");
     pen_text(&pen, name);
     return (size_t)(pen.at - buffer);
 }
@@ -300,29 +300,33 @@ size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder)
            3 * 20 + value + uid + holder;
 }
 
-void hami_internal_record_lease(char *buffer, size_t size,
-                                const struct hami_internal_lease_text *lease)
+size_t hami_internal_record_lease(char *buffer, size_t size,
+                                  const struct hami_internal_lease_text *lease)
 {
     struct hami_internal_pen pen = pen_on(buffer, size);
 
-    pen_text(&pen, LEASE_LOCK);
+    pen_literal(&pen, LEASE_LOCK);
     pen_text(&pen, lease->value);
-    pen_text(&pen, LEASE_UID);
+    pen_literal(&pen, LEASE_UID);
     pen_text(&pen, lease->uid);
-    pen_text(&pen, LEASE_FENCE);
+    pen_literal(&pen, LEASE_FENCE);
     pen_number(&pen, lease->fence);
-    pen_text(&pen, LEASE_HOLDER);
+    pen_literal(&pen, LEASE_HOLDER);
     pen_text(&pen, lease->holder);
-    pen_text(&pen, LEASE_ATTEMPT);
+    pen_literal(&pen, LEASE_ATTEMPT);
     pen_number(&pen, lease->attempt);
-    pen_text(&pen, LEASE_HOLD_MS);
+    pen_literal(&pen, LEASE_HOLD_MS);
     pen_number(&pen, lease->hold_ms);
-    pen_text(&pen, LEASE_END);
+    pen_literal(&pen, LEASE_END);
+    return (size_t)(pen.at - buffer);
 }
 
 void hami_internal_record_freed(uint64_t fence, struct hami_lock_record *ret)
 {
-    *ret = (struct hami_lock_record)HAMI_LOCK_RECORD_INIT;
+    ret->kind = HAMI_LOCK_FREE;
+    ret->namespace_name[0] = ret->name[0] = ret->uid[0] = ret->holder[0] = '\0';
+    ret->has_lease = ret->free_by_scheduler = false;
+    ret->attempt = ret->hold_ms = ret->fence = 0;
     ret->last_fence = fence;
 }
 
@@ -330,16 +334,16 @@ void hami_internal_record_taken(const struct hami_owner *owner,
                                 const struct hami_internal_lease_text *lease,
                                 struct hami_lock_record *ret)
 {
-    hami_internal_record_freed(lease->fence, ret);
     ret->kind = HAMI_LOCK_OWNED;
     pen_copy(ret->namespace_name, sizeof(ret->namespace_name), owner->namespace_name);
     pen_copy(ret->name, sizeof(ret->name), owner->name);
     ret->has_lease = true;
+    ret->free_by_scheduler = false;
     pen_copy(ret->uid, sizeof(ret->uid), lease->uid);
     pen_copy(ret->holder, sizeof(ret->holder), lease->holder);
     ret->attempt = lease->attempt;
     ret->hold_ms = lease->hold_ms < HOLD_MS_MAX ? lease->hold_ms : HOLD_MS_MAX;
-    ret->fence = lease->fence;
+    ret->fence = ret->last_fence = lease->fence;
 }
 
 int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size)
@@ -350,9 +354,9 @@ int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size)
     if (!buffer) {
         return HAMI_E_INVAL;
     }
-    pen_text(&pen, "{\"version\":1,\"fence\":\"");
+    pen_literal(&pen, "{\"version\":1,\"fence\":\"");
     pen_number(&pen, fence);
-    pen_text(&pen, "\"}");
+    pen_literal(&pen, "\"}");
     size_t bytes = (size_t)(pen.at - text) + 1;
     if (bytes > size) {
         return HAMI_E_LIMIT;

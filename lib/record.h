@@ -23,12 +23,13 @@ struct hami_internal_lease_text {
 /* Bytes that hold any lease with texts of these lengths, NUL included. */
 size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder);
 
-/* Writes the lease annotation, `free` being "node". */
-void hami_internal_record_lease(char *buffer, size_t size,
-                                const struct hami_internal_lease_text *lease);
+/* Writes the lease annotation, `free` being "node". Returns its length. */
+size_t hami_internal_record_lease(char *buffer, size_t size,
+                                  const struct hami_internal_lease_text *lease);
 
 /* What reading back our own take, or our own release with `lock` gone, would tell: the
- * same as hami_lock_record_parse() of what was written. @ret  is overwritten whole */
+ * same as hami_lock_record_parse() of what was written. @ret  its size is set; its texts
+ * are overwritten up to their ends */
 void hami_internal_record_taken(const struct hami_owner *owner,
                                 const struct hami_internal_lease_text *lease,
                                 struct hami_lock_record *ret);

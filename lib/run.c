@@ -3,7 +3,8 @@
 /*
  * See run.h. The transport is called with no lock held, and may complete the call before
  * submit has returned: then the thread that submits goes on with the answer, so that a
- * transport which answers at once never makes the stack grow.
+ * transport which answers at once never makes the stack grow. Which of the two it was is
+ * settled by one exchange of the call's state, without a lock.
  *
  * A call that the transport does not complete by its deadline is aborted; one that it
  * still does not complete a second later is orphaned: the node takes it for unanswered,
@@ -27,13 +28,13 @@ static void completed(hami_call *call)
     struct hami_internal_node *node = call->completed_data;
     struct hami_nodelock *lock = node->lock;
     struct hami_internal_after after;
+    int submitting = CALL_SUBMITTING;
 
-    (void)pthread_mutex_lock(&node->mutex);
-    if (call->state == CALL_SUBMITTING) {
-        call->state = CALL_DONE_EARLY;
-        (void)pthread_mutex_unlock(&node->mutex);
+    /* Done early, it is the submitter's again, and may be gone at once. */
+    if (atomic_compare_exchange_strong(&call->state, &submitting, CALL_DONE_EARLY)) {
         return;
     }
+    (void)pthread_mutex_lock(&node->mutex);
     if (call->state == CALL_ORPHANED) {
         (void)pthread_mutex_unlock(&node->mutex);
         hami_internal_call_free(call);
@@ -76,7 +77,7 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
 
     call->completed = completed;
     call->completed_data = node;
-    call->state = CALL_SUBMITTING;
+    atomic_store_explicit(&call->state, CALL_SUBMITTING, memory_order_relaxed);
     hami_internal_nodes_pin(node);
     atomic_fetch_add(&lock->calls_out, 1);
     (void)pthread_mutex_unlock(&node->mutex);
@@ -84,14 +85,14 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
     int code = hand_to_transport(lock, operation, call);
     (void)pthread_mutex_lock(&node->mutex);
     node->now_ns = hami_internal_now(lock);
+    int submitting = CALL_SUBMITTING;
     if (code < 0) {
         bool known = code == HAMI_E_ACCESS || code == HAMI_E_NOMEM;
         call->answer.code = known ? code : HAMI_E_TRANSPORT;
-    } else if (call->state != CALL_DONE_EARLY) {
-        call->state = CALL_PENDING;
+    } else if (atomic_compare_exchange_strong(&call->state, &submitting, CALL_PENDING)) {
         return false;
     }
-    call->state = CALL_IDLE;
+    atomic_store_explicit(&call->state, CALL_IDLE, memory_order_relaxed);
     hami_internal_nodes_unpin(node);
     hami_internal_dispatch_call_returned(lock);
     return true;
@@ -165,7 +166,7 @@ static void count_work(struct hami_internal_node *node)
     if (busy) {
         atomic_fetch_add(&node->lock->work, 1);
     } else if (atomic_fetch_sub(&node->lock->work, 1) == 1) {
-        hami_internal_dispatch_signal(node->lock);
+        hami_internal_dispatch_rested(node->lock);
     }
 }
 
@@ -182,9 +183,6 @@ static hami_lease *make_lease(struct hami_internal_node *node)
 
     if (lease) {
         list_init(&lease->link);
-        lease->lock = node->lock;
-        lease->node = node;
-        lease->references = 1;
     }
     return lease;
 }
@@ -240,9 +238,8 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
 
 static void rest(struct hami_internal_node *node, struct hami_internal_after *after)
 {
-    if (hami_internal_node_is_idle(node) && !after->free_call) {
-        after->free_call = node->spare_call;
-        node->spare_call = NULL;
+    if (node->spare_call && !after->free_call && hami_internal_node_is_idle(node)) {
+        hami_internal_call_rest(node, after);
     }
     count_work(node);
     uint64_t due = hami_internal_timers_next(&node->deadlines);
@@ -276,6 +273,7 @@ void hami_internal_run(struct hami_internal_node *node, struct hami_internal_aft
         hami_internal_outcome_apply(node, after);
     }
     rest(node, after);
+    after->has_ended = after->watched && *after->watched;
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_after_run(after);
 }

@@ -167,8 +167,7 @@ static uint64_t stalled_ns(const struct hami_internal_round *round,
                            const struct hami_internal_slot *slot,
                            const struct hami_wait *wait)
 {
-    const struct hami_internal_slot *first =
-        hami_internal_node_slot(round->node, slot->key, 0);
+    struct hami_internal_slot *first = hami_internal_node_slot(round->node, slot->key, 0);
     uint64_t limit = round->node->lock->config.stall_limit_ms * NS_PER_MS;
     uint64_t usual = 2 * hami_internal_pace_hold(&first->pace, round->now_ns);
     bool judged = slot->reason != REASON_NONE && slot->reason != REASON_NOT_ASKED &&
@@ -237,20 +236,24 @@ static bool equip(struct hami_internal_round *round, struct hami_wait *wait, boo
 {
     struct hami_internal_node *node = round->node;
     struct hami_internal_after *after = round->after;
-    size_t room =
-        takes && !wait->grant ? hami_internal_grant_room(node->lock, &wait->owner) : 0;
+    size_t room;
 
-    if (!wait->lease) {
+    hami_internal_call_fetch(node);
+    if (!wait->lease && node->next_lease) {
         wait->lease = node->next_lease;
         node->next_lease = NULL;
-        after->need_lease = !wait->lease;
+        wait->lease->lock = node->lock;
+        wait->lease->node = node;
+        wait->lease->references = 1;
     }
-    if (room > 0 && node->next_grant && node->next_grant->room >= room) {
-        wait->grant = node->next_grant;
-        node->next_grant = NULL;
-        hami_internal_grant_name(node->lock, wait->grant, &wait->owner);
-    } else {
-        after->need_room = room;
+    after->need_lease = !wait->lease;
+    if (takes && !wait->grant) {
+        if (hami_internal_grant_name(node->lock, node->next_grant, &wait->owner, &room)) {
+            wait->grant = node->next_grant;
+            node->next_grant = NULL;
+        } else {
+            after->need_room = room;
+        }
     }
     return !after->need_lease && after->need_room == 0;
 }
@@ -309,11 +312,13 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
     grant->fence = hami_internal_protocol_next_fence(
         last_fence, node->max_fence, node->version_number, node->server_time_us);
     grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
-    (void)hami_internal_record_value(
-        grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
-        grant->owner.namespace_name, grant->owner.name);
+    grant->value_bytes =
+        1 + hami_internal_record_value(
+                grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
+                grant->owner.namespace_name, grant->owner.name);
     struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
-    hami_internal_record_lease(grant->lease, grant->lease_size, &text);
+    grant->lease_bytes =
+        1 + hami_internal_record_lease(grant->lease, grant->lease_size, &text);
     plan_take(call, grant, wait, slots);
     if (seeded) {
         /* The fence comes from the node's version: another that had the same seed must

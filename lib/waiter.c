@@ -2,8 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See waiter.h: the public acquire functions. The only waiting of a blocking acquire is
- * in park(): on the wait's own condition, with the node's mutex, until its absolute
- * deadline. Everything a wait may need is allocated before it is queued.
+ * in park(), with the node's mutex, until its absolute deadline.
  */
 #include "waiter.h"
 
@@ -88,6 +87,7 @@ static int check_request(const struct hami_nodelock_request *request,
 
 /* ---- making a wait ---- */
 
+/* A blocking acquire's wait, and its texts, are in its caller's frame. */
 static void free_wait(struct hami_wait *wait)
 {
     struct hami_nodelock *lock = wait->lock;
@@ -96,7 +96,9 @@ static void free_wait(struct hami_wait *wait)
     hami_internal_grant_free(lock, wait->grant);
     hami_internal_memory_free(allocator, wait->judged);
     hami_internal_memory_free(allocator, wait->lease);
-    hami_internal_memory_free(allocator, wait);
+    if (!wait->blocking) {
+        hami_internal_memory_free(allocator, wait);
+    }
 }
 
 static const char *keep(char **at, const char *text)
@@ -109,13 +111,39 @@ static const char *keep(char **at, const char *text)
     return kept;
 }
 
+static size_t count_keys(const struct hami_nodelock_request *request)
+{
+    return request->keys ? request->key_count : 1;
+}
+
+/* Of a zeroed wait: what the request says, its texts borrowed.
+ * @keys  room for as many as it asks for */
+static void fill_wait(struct hami_wait *wait, struct hami_nodelock *lock,
+                      const struct hami_nodelock_request *request,
+                      const struct hami_internal_key **keys)
+{
+    wait->keys = keys;
+    wait->key_count = (uint8_t)count_keys(request);
+    wait->owner = request->owner;
+    wait->group = request->group;
+    wait->lock = lock;
+    wait->timer.kind = TIMER_WAIT;
+    wait->deadline_ns = request->deadline_ns;
+    wait->queued.priority = request->priority;
+    wait->queued.namespace_hash =
+        hami_internal_hash_text(request->owner.namespace_name, 0);
+    if (request->group) {
+        wait->queued.group =
+            hami_internal_hash_text(request->group, wait->queued.namespace_hash) | 1;
+    }
+}
+
 /* Keys and texts stand behind the struct, each as long as it is. */
 static struct hami_wait *make_wait(struct hami_nodelock *lock,
                                    const struct hami_nodelock_request *request)
 {
     const struct hami_owner *owner = &request->owner;
-    size_t key_count = request->keys ? request->key_count : 1;
-    size_t keys_bytes = key_count * sizeof(const struct hami_internal_key *);
+    size_t keys_bytes = count_keys(request) * sizeof(const struct hami_internal_key *);
     size_t texts_bytes = strlen(owner->namespace_name) + strlen(owner->name) +
                          strlen(owner->uid) + 3 +
                          (request->group ? strlen(request->group) + 1 : 0);
@@ -126,22 +154,11 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
         return NULL;
     }
     char *texts = (char *)(wait + 1) + keys_bytes;
-    wait->keys = (const struct hami_internal_key **)(void *)(wait + 1);
-    wait->key_count = (uint8_t)key_count;
+    fill_wait(wait, lock, request, (const struct hami_internal_key **)(void *)(wait + 1));
     wait->owner.namespace_name = keep(&texts, owner->namespace_name);
     wait->owner.name = keep(&texts, owner->name);
     wait->owner.uid = keep(&texts, owner->uid);
-    wait->lock = lock;
-    wait->timer.kind = TIMER_WAIT;
-    wait->deadline_ns = request->deadline_ns;
-    wait->queued.priority = request->priority;
-    wait->queued.namespace_hash =
-        hami_internal_hash_text(request->owner.namespace_name, 0);
-    if (request->group) {
-        wait->group = keep(&texts, request->group);
-        wait->queued.group =
-            hami_internal_hash_text(request->group, wait->queued.namespace_hash) | 1;
-    }
+    wait->group = request->group ? keep(&texts, request->group) : NULL;
     return wait;
 }
 
@@ -157,22 +174,15 @@ static int intern_keys(struct hami_wait *wait,
             return code;
         }
     }
-    int code = hami_internal_node_add_history(wait->node);
-    return code < 0
-               ? code
-               : hami_internal_node_add_keys(wait->node, wait->keys, wait->key_count);
+    return 0;
 }
 
-static int prepare(struct hami_nodelock *lock,
-                   const struct hami_nodelock_request *request, struct hami_wait **ret,
+/* Finds its node and keys. On failure the wait is gone. */
+static int prepare(struct hami_wait *wait, const struct hami_nodelock_request *request,
                    struct hami_error *error)
 {
-    struct hami_wait *wait = make_wait(lock, request);
+    int code = hami_internal_nodes_get(wait->lock, request->node, true, &wait->node);
 
-    if (!wait) {
-        return hami_internal_errors_set(error, HAMI_E_NOMEM, "out of memory");
-    }
-    int code = hami_internal_nodes_get(lock, request->node, true, &wait->node);
     if (code == 0) {
         code = intern_keys(wait, request);
         if (code < 0) {
@@ -184,7 +194,27 @@ static int prepare(struct hami_nodelock *lock,
         return hami_internal_errors_set(error, code, "node %s: %s", request->node,
                                         hami_strerror(code));
     }
-    *ret = wait;
+    return 0;
+}
+
+/* Takes the mutex of its node, which has all that it needs then; on failure not. */
+static int lock_node(struct hami_wait *wait, struct hami_error *error)
+{
+    struct hami_internal_node *node = wait->node;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    if (hami_internal_node_is_fit(node, wait->keys, wait->key_count)) {
+        return 0;
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    int code = hami_internal_node_add_history(node);
+    code =
+        code < 0 ? code : hami_internal_node_add_keys(node, wait->keys, wait->key_count);
+    if (code < 0) {
+        return hami_internal_errors_set(error, code, "node %s: %s", node->name,
+                                        hami_strerror(code));
+    }
+    (void)pthread_mutex_lock(&node->mutex);
     return 0;
 }
 
@@ -211,18 +241,22 @@ static void dispose(struct hami_wait *wait)
 }
 
 /* Queues a wait and brings its node on. Returns 0 and holds no lock, or a code and the
- * wait is gone. */
+ * wait is gone. @ret_ended  it has ended already; NULL where nobody is to be told */
 static int begin(struct hami_wait *wait, const struct hami_nodelock_request *request,
-                 struct hami_error *error)
+                 bool *ret_ended, struct hami_error *error)
 {
     struct hami_internal_node *node = wait->node;
     struct hami_internal_after after;
 
     hami_internal_cancel_attach(wait, request->cancel);
-    (void)pthread_mutex_lock(&node->mutex);
+    int code = lock_node(wait, error);
+    if (code < 0) {
+        dispose(wait);
+        return code;
+    }
     hami_internal_after_init(&after, node);
     wait->since_ns = node->now_ns;
-    int code = hami_internal_admit_enqueue(wait, error);
+    code = hami_internal_admit_enqueue(wait, error);
     if (code < 0) {
         (void)pthread_mutex_unlock(&node->mutex);
         dispose(wait);
@@ -231,7 +265,13 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
     if (hami_cancel_is_fired(wait->cancel)) {
         hami_internal_node_cancel(node, &after);
     }
+    if (ret_ended) {
+        after.watched = &wait->ended;
+    }
     hami_internal_run(node, &after);
+    if (ret_ended) {
+        *ret_ended = after.has_ended;
+    }
     return 0;
 }
 
@@ -284,12 +324,31 @@ static void park(struct hami_wait *wait)
     }
 }
 
+/* The wait has ended, and belongs to this thread alone. */
+static int finish(struct hami_wait *wait, hami_lease **ret, struct hami_error *reterr)
+{
+    int code = wait->end.code;
+
+    if (code == 0) {
+        *ret = wait->lease;
+        wait->lease = NULL;
+        hami_internal_manager_ref(wait->lock);
+    } else {
+        struct hami_error error = error_of(wait);
+        hami_internal_errors_copy(reterr, &error);
+    }
+    dispose(wait);
+    return code;
+}
+
 static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *request,
                    bool try_only, hami_lease **ret, struct hami_error *reterr)
 {
     struct hami_nodelock_request known;
-    struct hami_wait *wait;
+    const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
+    struct hami_wait wait;
     int cancel_state;
+    bool ended;
 
     if (!ret) {
         return hami_internal_errors_set(reterr, HAMI_E_INVAL, "ret is required");
@@ -303,31 +362,23 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
             reterr, HAMI_E_INVAL,
             "a blocking call from a callback would wait for itself");
     }
-    code = prepare(lock, &known, &wait, reterr);
+    memset(&wait, 0, sizeof(wait));
+    fill_wait(&wait, lock, &known, keys);
+    wait.try_only = try_only;
+    wait.blocking = true;
+    code = prepare(&wait, &known, reterr);
     if (code < 0) {
         return code;
     }
-    wait->try_only = try_only;
-    wait->blocking = true;
-    park_init(&wait->parking, lock);
+    park_init(&wait.parking, lock);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    code = begin(wait, &known, reterr);
-    if (code == 0) {
-        struct hami_internal_node *node = wait->node;
-        (void)pthread_mutex_lock(&node->mutex);
-        park(wait);
-        (void)pthread_mutex_unlock(&node->mutex);
-        code = wait->end.code;
-        if (code == 0) {
-            *ret = wait->lease;
-            wait->lease = NULL;
-            hami_internal_manager_ref(lock);
-        } else {
-            struct hami_error error = error_of(wait);
-            hami_internal_errors_copy(reterr, &error);
-        }
-        dispose(wait);
+    code = begin(&wait, &known, &ended, reterr);
+    if (code == 0 && !ended) {
+        (void)pthread_mutex_lock(&wait.node->mutex);
+        park(&wait);
+        (void)pthread_mutex_unlock(&wait.node->mutex);
     }
+    code = code == 0 ? finish(&wait, ret, reterr) : code;
     (void)pthread_setcancelstate(cancel_state, NULL);
     return code;
 }
@@ -352,7 +403,6 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
                  bool try_only, hami_acquired_fn callback, void *data, hami_wait **ret)
 {
     struct hami_nodelock_request known;
-    struct hami_wait *wait;
 
     if (!callback) {
         return HAMI_E_INVAL;
@@ -362,7 +412,11 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (code < 0) {
         return code;
     }
-    code = prepare(lock, &known, &wait, error);
+    struct hami_wait *wait = make_wait(lock, &known);
+    if (!wait) {
+        return HAMI_E_NOMEM;
+    }
+    code = prepare(wait, &known, error);
     if (code < 0) {
         return code;
     }
@@ -373,7 +427,7 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (ret) {
         *ret = wait;
     }
-    code = begin(wait, &known, error);
+    code = begin(wait, &known, NULL, error);
     if (code < 0 && ret) {
         *ret = before;
     }

@@ -209,7 +209,8 @@ START_TEST(what_is_known_of_our_own_writes_is_what_reading_them_back_would_tell)
                                      "3b241101-e2bb-4255-8caf-4136c5"};
     const uint64_t numbers[] = {0, 1, 999, 600000, 600001, UINT64_MAX};
     char value[HAMI_LOCK_VALUE_MAX], lease[HAMI_LEASE_TEXT_MAX], memory[64];
-    struct hami_lock_record read = HAMI_LOCK_RECORD_INIT, known;
+    struct hami_lock_record read = HAMI_LOCK_RECORD_INIT, known = HAMI_LOCK_RECORD_INIT;
+    struct hami_lock_record freed = HAMI_LOCK_RECORD_INIT;
     uint64_t number = numbers[_i];
     struct hami_internal_lease_text text = {value,  owner.uid, "host_0123456789abcdef",
                                             number, number,    number};
@@ -225,8 +226,18 @@ START_TEST(what_is_known_of_our_own_writes_is_what_reading_them_back_would_tell)
 
     ck_assert_int_eq(hami_lease_memory_format(number, memory, sizeof(memory)), 0);
     ck_assert_int_eq(hami_lock_record_parse(NULL, memory, &read), 0);
+    hami_internal_record_freed(number, &freed);
+    ck_assert_mem_eq(&freed, &read, sizeof(read));
+    /* What stood there before leaves nothing behind that is seen. */
     hami_internal_record_freed(number, &known);
-    ck_assert_mem_eq(&known, &read, sizeof(read));
+    ck_assert_int_eq(known.kind, read.kind);
+    ck_assert(!known.has_lease && !known.free_by_scheduler);
+    ck_assert_str_eq(known.namespace_name, "");
+    ck_assert_str_eq(known.name, "");
+    ck_assert_str_eq(known.uid, "");
+    ck_assert_str_eq(known.holder, "");
+    ck_assert_uint_eq(known.fence + known.attempt + known.hold_ms, 0);
+    ck_assert_uint_eq(known.last_fence, number);
 }
 END_TEST
 
