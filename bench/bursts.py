@@ -23,6 +23,7 @@ ALLOCATE_MS = 20
 NOBODY = "nobody"  # schedulerName of pods that no kube-scheduler takes
 FLOOR_ANNOTATIONS = {"floor.example/mutex.lock": "none", "floor.example/mutex.lease": "none"}
 PHASE = burst.PHASE
+NODES_A_KUBELET = 250  # of one simulated kubelet
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,12 +149,10 @@ class World:
 
     def _remove(self, name):
         """The pods go, so that each turn finds the server as the one before did."""
-        for one in self._pods(name):
-            self.admin.request("DELETE", "/api/v1/namespaces/default/pods/"
-                               f"{one['metadata']['name']}?gracePeriodSeconds=0")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self._pods(name) and time.monotonic() < deadline:
-            time.sleep(0.1)
+            self.admin.request("DELETE", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0"
+                               f"&labelSelector=burst%3D{name}")
 
 
 def pod(name, index, node, scheduler, label):
@@ -276,17 +275,22 @@ class Hamid(Way):
 
     def _start_nodes(self, world, nodes):
         plane = world.plane
-        words = [world.build / "tests/standins/standin-kubelet",
-                 f"--kubeconfig={plane.kubeconfig('kubelet')}", f"--allocate-ms={ALLOCATE_MS}"]
+        agents = {}
         for node in nodes:
             path = plane.folder / f"{node}.sock"
-            name = f"hamid-{node}"
-            child = plane.group.start(name, [
+            agents[node] = path, plane.group.start(f"hamid-{node}", [
                 world.build / "daemon/hamid", "node", f"--node={node}", f"--socket={path}",
-                f"--kubeconfig={plane.kubeconfig('hamid-node')}"])
-            plane.group.wait_until(name, child, lambda path=path: burst.agent_is_ready(path), 60)
-            words += [f"--node={node}", f"--socket={path}"]
-        plane.group.start("kubelet", words)
+                f"--kubeconfig={plane.kubeconfig('hamid-node')}", "--allocate-timeout=60s"])
+        for node, (path, child) in agents.items():
+            plane.group.wait_until(f"hamid-{node}", child,
+                                   lambda path=path: burst.agent_is_ready(path), 180)
+        for first in range(0, len(nodes), NODES_A_KUBELET):
+            words = [world.build / "tests/standins/standin-kubelet",
+                     f"--kubeconfig={plane.kubeconfig('kubelet')}",
+                     f"--allocate-ms={ALLOCATE_MS}"]
+            for node in nodes[first:first + NODES_A_KUBELET]:
+                words += [f"--node={node}", f"--socket={agents[node][0]}"]
+            plane.group.start(f"kubelet-{first}", words)
 
     def _start_binder(self, world):
         plane = world.plane

@@ -19,15 +19,26 @@ CLOSE = 0.15
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """One setting of the reference, and the makespans in seconds that HAMi had with it."""
+    """One setting of the reference, and what was measured of HAMi with it."""
 
     name: str
     about: str
-    measured: tuple  # lowest and highest
-    refused: str  # binds that HAMi refused meanwhile
+    measured: tuple  # lowest and highest makespan in seconds
+    refused: str = ""  # binds that HAMi refused meanwhile; "" where nobody counted
+    extender_calls: str = ""  # of HAMi's extender for each pod
+    all_calls: str = ""  # of HAMi and kube-scheduler for each pod
     flags: tuple = ()  # of both roles
     extender_flags: tuple = ()
     is_slow: bool = True
+    size: bursts.Size = bursts.Size(40, 1)
+
+    @property
+    def middle(self):
+        return sum(self.measured) / 2
+
+    def deviation(self, seconds):
+        """By how much it is slower than what was measured of HAMi, as a share."""
+        return seconds / self.middle - 1
 
     def is_close(self, seconds):
         """Within 15 % of what was measured?"""
@@ -35,11 +46,15 @@ class Kind:
                 <= self.measured[1] * (1 + CLOSE))
 
 
-LIMITED = Kind("reference", "fails at once, client-go's default limiter", (230, 244), "112 to 120")
+LIMITED = Kind("reference", "fails at once, client-go's default limiter", (230, 244), "112 to 120",
+               "29 to 30", "47")
 UNLIMITED = Kind("reference-unlimited", "fails at once, no limiter", (129, 140), "199 to 206",
-                 ("--qps=0",))
+                 all_calls="69", flags=("--qps=0",))
 POLLING = Kind("reference-polling", "asks again each 100 ms as for a PodGroup, no limiter",
-               (6.7, 6.7), "0", ("--qps=0",), ("--poll=28s",), is_slow=False)
+               (6.7, 6.7), "0", "58", flags=("--qps=0",), extender_flags=("--poll=28s",),
+               is_slow=False)
+FOUR_NODES = Kind("reference-four-nodes", "fails at once, client-go's default limiter, four nodes",
+                  (98.7, 98.7), size=bursts.Size(40, 4))
 KINDS = (POLLING, UNLIMITED, LIMITED)
 
 
@@ -73,18 +88,19 @@ class Reference(bursts.Way):
     def start(self, world):
         plane = world.plane
         before = len(plane.group.children)
-        world.make_nodes("reference", 1)
-        path = plane.folder / f"{self.name}.sock"
-        path.unlink(missing_ok=True)
-        name = f"{self.name}-plugin"
-        child = plane.group.start(name, [
-            self.program, "plugin", "--node=reference-0", f"--socket={path}",
-            f"--kubeconfig={plane.kubeconfig()}", *self.kind.flags])
-        plane.group.wait_until(name, child, lambda: burst.agent_is_ready(path), 60)
-        plane.group.start(f"{self.name}-kubelet", [
-            world.build / "tests/standins/standin-kubelet", "--node=reference-0",
-            f"--socket={path}", f"--kubeconfig={plane.kubeconfig('kubelet')}",
-            f"--allocate-ms={bursts.ALLOCATE_MS}", "--patience=60s"])
+        kubelet = [world.build / "tests/standins/standin-kubelet",
+                   f"--kubeconfig={plane.kubeconfig('kubelet')}",
+                   f"--allocate-ms={bursts.ALLOCATE_MS}", "--patience=60s"]
+        for node in world.make_nodes("reference", self.kind.size.nodes):
+            path = plane.folder / f"{self.name}-{node}.sock"
+            path.unlink(missing_ok=True)
+            name = f"{self.name}-{node}-plugin"
+            child = plane.group.start(name, [
+                self.program, "plugin", f"--node={node}", f"--socket={path}",
+                f"--kubeconfig={plane.kubeconfig()}", *self.kind.flags])
+            plane.group.wait_until(name, child, lambda path=path: burst.agent_is_ready(path), 60)
+            kubelet += [f"--node={node}", f"--socket={path}"]
+        plane.group.start(f"{self.name}-kubelet", kubelet)
         self._start_extender(plane)
         self.children = [child for _, child in plane.group.children[before:]]
 
@@ -105,10 +121,10 @@ class Reference(bursts.Way):
         self.children = []
 
     def prepare(self, world, size):
-        return ["reference-0"]
+        return [f"reference-{index}" for index in range(size.nodes)]
 
     def extra(self, found):
-        return {"refused": count_refused(found)}
+        return {"refused": count_refused(found), "calls": count_calls(found)}
 
 
 def count_refused(found):
@@ -118,14 +134,22 @@ def count_refused(found):
                and event.request.get("reason") == "BindingFailed" for event in found)
 
 
-def run(world, program, kind, size, repeats, patience=900.0):
+def count_calls(found):
+    """By whom -> requests: the extender's, and those of it, its plugins and kube-scheduler."""
+    calls = [event for event in found if event.is_write or event.is_read]
+    return {"extender": sum(event.is_by("reference-extender") for event in calls),
+            "all": sum(event.is_by(Reference.user) or event.is_by("system:kube-scheduler")
+                       for event in calls)}
+
+
+def run(world, program, kind, repeats, patience=900.0):
     """Outcomes of one kind, alone on the control plane."""
     way = Reference(program, kind)
     found = []
     for _ in range(repeats):
         try:
             way.start(world)
-            found.append(world.run(way, size, patience))
+            found.append(world.run(way, kind.size, patience))
         finally:
             way.stop(world)
             (world.plane.folder / f"{way.name}.address").unlink(missing_ok=True)

@@ -29,6 +29,7 @@
 #define NODES_MAX 1000
 #define PODS_MAX 10000
 #define LOOPS 30
+#define STREAMS_MAX 64L /* requests at a time, as hamid's client has them */
 
 enum step {
     STEP_IDLE,
@@ -401,6 +402,8 @@ static void open_floor(struct floor *floor, const char *kubeconfig)
         die("no multi handle", "out of memory");
     }
     curl_multi_setopt(floor->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    curl_multi_setopt(floor->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    curl_multi_setopt(floor->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_MAX);
 }
 
 static void close_floor(struct floor *floor)

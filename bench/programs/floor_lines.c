@@ -53,7 +53,7 @@ void line_open(const struct login *login, struct line *line, struct node *node)
     curl_easy_setopt(line->handle, CURLOPT_PIPEWAIT, 1L);
     curl_easy_setopt(line->handle, CURLOPT_WRITEFUNCTION, drop);
     curl_easy_setopt(line->handle, CURLOPT_USERAGENT, "bench-floor");
-    curl_easy_setopt(line->handle, CURLOPT_TIMEOUT_MS, 10000L);
+    curl_easy_setopt(line->handle, CURLOPT_TIMEOUT_MS, 30000L);
     curl_easy_setopt(line->handle, CURLOPT_PRIVATE, line);
 }
 

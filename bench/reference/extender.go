@@ -63,10 +63,20 @@ func (e *extender) filter(request filterRequest) filterAnswer {
 	return filterAnswer{NodeNames: &[]string{node}}
 }
 
+// tryAll asks for the locks of all vendors. Where one of them fails, those that come before it are
+// given back, the one without an owner's test among them, whether they had been taken or not.
+func (e *extender) tryAll(request bindRequest) error {
+	err := e.locks.take(request.Node, request.PodNamespace, request.PodName)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, e.locks.releaseUnowned(request.Node))
+}
+
 func (e *extender) take(request bindRequest) error {
 	begin := time.Now()
 	for {
-		err := e.locks.take(request.Node, request.PodNamespace, request.PodName)
+		err := e.tryAll(request)
 		if !errors.Is(err, errContention) || time.Since(begin) >= e.patience {
 			return err
 		}

@@ -100,9 +100,28 @@ class Bursts(unittest.TestCase):
 
 class Peers(unittest.TestCase):
     def test_a_reference_is_close_within_fifteen_percent_of_what_was_measured(self):
-        kind = references.Kind("x", "", (200, 240), "1 to 2")
+        kind = references.Kind("x", "", (200, 240))
         self.assertTrue(kind.is_close(171) and kind.is_close(275))
         self.assertFalse(kind.is_close(169) or kind.is_close(277))
+
+    def test_the_deviation_is_from_the_middle_of_what_was_measured(self):
+        kind = references.Kind("x", "", (200, 240))
+        self.assertAlmostEqual(kind.deviation(242), 0.1)
+        self.assertAlmostEqual(kind.deviation(198), -0.1)
+
+    def test_a_row_tells_the_reference_and_hami_side_by_side(self):
+        outcome = bursts.Outcome("", burst.MAIN, 6.03, {"allocated": 40}, {}, {}, {
+            "refused": 0, "calls": {"extender": 2400, "all": 2800}})
+        row = burst.reference_row(references.POLLING, [outcome])
+        self.assertEqual(row[2:], ["6.03 s", "6.7 s", "-10 %", "yes", "0 (HAMi 0)",
+                                   "60 (HAMi 58)", "70", "40 of 40"])
+
+    def test_calls_are_counted_for_the_extender_and_for_all(self):
+        found = events.read([_line(1, 2, "reference-extender", "get", "nodes", "n"),
+                             _line(3, 4, "reference-plugin", "get", "nodes", "n"),
+                             _line(5, 6, "system:kube-scheduler", "patch", "pods", "p"),
+                             _line(7, 8, "admin", "get", "nodes", "n")])
+        self.assertEqual(references.count_calls(found), {"extender": 1, "all": 3})
 
     def test_refused_binds_are_counted_by_the_events_of_the_reference(self):
         def line(index, user, reason):
