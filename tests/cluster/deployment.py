@@ -21,7 +21,8 @@ _OBJECT = re.compile(r"^apiVersion: (?!kubescheduler[.]config)", re.MULTILINE)
 _NAMES = {"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Service": "services",
           "ConfigMap": "configmaps", "DaemonSet": "daemonsets", "Deployment": "deployments",
           "PodDisruptionBudget": "poddisruptionbudgets",
-          "NetworkPolicy": "networkpolicies",
+          "NetworkPolicy": "networkpolicies", "ServiceMonitor": "servicemonitors",
+          "PrometheusRule": "prometheusrules",
           "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
           "Role": "roles", "RoleBinding": "rolebindings",
           "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
@@ -59,15 +60,23 @@ class Document:
 
 def documents(name):
     """The objects of one manifest, by its path below deploy/."""
-    text = (FOLDER / name).read_text(encoding="utf-8")
+    return split((FOLDER / name).read_text(encoding="utf-8"))
+
+
+def split(text):
+    """The objects of a text, such as what helm renders."""
     return [Document(part) for part in _SPLIT.split(text)
             if any(line and not line.startswith("#") for line in part.splitlines())]
 
 
 def manifests():
-    """Each manifest for an API server below deploy/; other programs' files have no kind of its own."""
-    return sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.yaml")
-                  if _OBJECT.search(path.read_text(encoding="utf-8")))
+    """Each manifest for an API server below deploy/; other programs' files have no kind of its own.
+
+    The chart's templates and what is kustomize's are tried by the part charts.
+    """
+    paths = [path.relative_to(FOLDER) for path in FOLDER.rglob("*.yaml")
+             if _OBJECT.search(path.read_text(encoding="utf-8"))]
+    return sorted(str(path) for path in paths if path.parts[0] not in ("chart", "kustomize"))
 
 
 def apply(client, *names):
