@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 
+import calls
 from checker import events, figures, timeline
 from cluster import api, manifests, processes, suites
 
@@ -254,10 +255,7 @@ def _when_impatient(values, _burst):
 def _when_patient(values, burst):
     yield ("no write met a 422 once the node had a lease", values["refused_422"] == 0,
            values["refused_422"])
-    yield ("at most 4 writes a pod", 0 < values["api_writes_per_pod"] <= 4,
-           values["api_writes_per_pod"])
-    yield ("at most 3 reads a pod", values["api_reads_per_pod"] <= 3,
-           values["api_reads_per_pod"])
+    yield from calls.judge(calls.read_limits()["cluster"], values)
     yield from _when_mirrored(values, burst)
 
 

@@ -24,6 +24,9 @@ STUCK_MARGIN = 12.0
 class Burst:
     """All processes of one burst, in a folder of its own. A context manager."""
 
+    scheduler_flags = ()  # further ones of hamid's roles
+    node_flags = ()
+
     def __init__(self, asked, screen):
         self.asked = asked
         self.screen = screen
@@ -77,7 +80,8 @@ class Burst:
     def _start_agent(self, node):
         self.group.start(f"hamid-node-{node}", [
             building.program("daemon/hamid"), "node", f"--node={node}",
-            f"--socket={self._agent(node)}", f"--kubeconfig={self.kubeconfig('hamid-node')}"])
+            f"--socket={self._agent(node)}", f"--kubeconfig={self.kubeconfig('hamid-node')}",
+            *self.node_flags])
 
     def _start_kubelet(self):
         """One process plays the kubelets of all nodes."""
@@ -110,7 +114,8 @@ class Burst:
             words = [building.program("daemon/hamid"), "scheduler",
                      f"--patience={options.duration_text(self.asked.patience)}",
                      f"--scheduler-name={SCHEDULER}",
-                     f"--kubeconfig={self.kubeconfig('hamid-scheduler')}"]
+                     f"--kubeconfig={self.kubeconfig('hamid-scheduler')}",
+                     *self.scheduler_flags]
         words += ["--listen=127.0.0.1:0", f"--address-file={address}"]
         child = self.group.start(name, words)
         self.group.wait_until(name, child, address.exists, START_SECONDS)
