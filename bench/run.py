@@ -23,6 +23,18 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from bench import report  # noqa: E402
 
 PARTS = sorted(path.stem for path in (HERE / "parts").glob("[a-z]*.py"))
+# What the last line of --json must tell, by the part that finds it.
+NAMES = {
+    "burst": ("makespan_over_same_calls", "makespan_over_floor", "writes_per_pod", "reads_per_pod",
+              "speedup_over_reference", "speedup_over_reference_unlimited",
+              "speedup_over_polling", "floor_patch_over_loop"),
+    "footprint": ("rss_mb",),
+    "growth": ("growth",),
+    "kubesim": ("binds_per_second",),
+    "locks": ("pair_ns", "pair_over_sem", "handoff_over_futex", "waiters_mb"),
+    "transport": tuple(f"transport_over_curl_{server}_{in_flight}"
+                       for server in ("kubesim", "server") for in_flight in (1, 8, 64)),
+}
 MESON_OPTIONS = ["--buildtype=release", "-Dtests=true"]
 
 
@@ -98,6 +110,18 @@ def summary(found):
     return line
 
 
+def last_line(asked, found, failed):
+    """The object that --json ends with, for the parts that were asked for. A name that was not
+    found is there as null, and in missing_names."""
+    line = summary(found)
+    missing = [name for part in asked for name in NAMES.get(part, ()) if name not in line]
+    goals = [goal for findings in found.values() for goal in findings.goals]
+    return {**line, **dict.fromkeys(missing), "missing_names": missing,
+            "goals_met": sum(goal.is_met() for goal in goals),
+            "goals_missed": [goal.name for goal in goals if not goal.is_met()],
+            "failed_parts": failed}
+
+
 def main():
     asked = parse()
     if asked.list:
@@ -108,7 +132,8 @@ def main():
                       begin=time.monotonic())
     found = {}
     failed = []
-    for name in asked.only or PARTS:
+    parts = asked.only or PARTS
+    for name in parts:
         findings = run_part(setting, name)
         if findings is None:
             failed.append(name)
@@ -124,9 +149,12 @@ def main():
             if not goal.is_met() and goal.stopped_by:
                 print(f"       {goal.stopped_by}")
     setting.say(f"report: {os.path.relpath(folder / 'report.md')}")
+    line = last_line(parts, found, failed)
+    if line["missing_names"]:
+        setting.say("not found: " + ", ".join(line["missing_names"]))
     if asked.json:
-        print(json.dumps({**summary(found), "failed_parts": failed}))
-    return 1 if failed or not found else 0
+        print(json.dumps(line))
+    return 1 if failed or line["missing_names"] else 0
 
 
 if __name__ == "__main__":
