@@ -6,7 +6,7 @@ First what it renders, for many sets of values; then releases of it, installed, 
 and removed, with kube-scheduler and hamid started as their objects say.
 """
 
-from cluster import chart_tools, charts_rendered
+from cluster import chart_tools, charts_released, charts_rendered
 
 
 def run(results, plane):
@@ -15,4 +15,5 @@ def run(results, plane):
         return {}
     tools = chart_tools.Tools(plane)
     charts_rendered.run(results, plane, tools)
+    charts_released.run(results, plane, tools)
     return {"charts_value_sets": len(charts_rendered.SETS)}

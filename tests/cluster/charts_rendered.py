@@ -112,7 +112,26 @@ def run(results, plane, tools):
     results.check("requires kubeVersion" in done.stderr,
                   "charts: a server is refused whose kube-scheduler has other configurations",
                   done.stderr)
+    check_standard(results, client, tools)
     check_kustomize(results, client, tools)
+
+
+def check_standard(results, client, tools):
+    """A scheduler pod, in a namespace that is held to the Pod security standard restricted."""
+    namespace = "charts-restricted"
+    client.need("POST", "/api/v1/namespaces", {
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": {
+            "pod-security.kubernetes.io/enforce": "restricted"}}})
+    for name in ("alone", "alone, with everything"):
+        document = next(one for one in deployment.split(tools.template(SETS[name]).stdout)
+                        if one.kind == "Deployment")
+        made = client.need("PATCH", document.path + deployed.STRICT, document.text, api.APPLY).body
+        spec = made["spec"]["template"]["spec"]
+        # Priority classes of the system are made by a controller that does not run here.
+        spec.pop("priorityClassName")
+        answer = client.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec})
+        results.check(answer.code == 201, f"charts: {name}: its pods are restricted", answer)
 
 
 def check_set(results, client, tools, name, values):
