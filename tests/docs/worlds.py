@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where commands of the documentation are run: with the programs installed, before an API server."""
+
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "install"))
+
+import installation  # noqa: E402
+
+PORTS = ("127.0.0.1:8080", "127.0.0.1:9397", "localhost:9397", "0.0.0.0:8443")
+KEPT = ("HOME", "LANG", "GOCACHE", "GOMODCACHE", "GOPATH", "CARGO_HOME", "XDG_CACHE_HOME")
+
+
+def free_ports(count):
+    """Ports that were free a moment ago, kept apart from one another."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def exchange():
+    """The addresses that pages write, and free ones: two pages may be tested at a time."""
+    extender, other, secure = free_ports(3)
+    real = (f"127.0.0.1:{extender}", f"127.0.0.1:{other}", f"localhost:{other}", f"0.0.0.0:{secure}")
+    return dict(zip(PORTS, real))
+
+
+SHIM = """\
+#!/bin/bash
+# Without a port of its own a scheduler takes those of the pages, and two pages may be tested at a time.
+if [[ ${{1:-}} == scheduler && " $* " != *" --print-config "* && " $* " != *" --help "* ]]; then
+    [[ " $*" == *" --listen"* ]] || set -- "$@" --listen={extender}
+    [[ " $*" == *" --metrics-listen"* ]] || set -- "$@" --metrics-listen={other}
+fi
+exec {hamid} "$@"
+"""
+
+
+def shim(folder, hamid, changes):
+    """A folder for PATH with a hamid whose default ports are free ones."""
+    place = folder / "bin"
+    place.mkdir()
+    path = place / "hamid"
+    path.write_text(SHIM.format(hamid=hamid, extender=changes[PORTS[0]], other=changes[PORTS[1]]),
+                    encoding="ascii")
+    path.chmod(0o755)
+    return place
+
+
+class Installed:
+    """The checkout's programs and libraries below a temporary folder."""
+
+    def __init__(self, meson, build, prefix, libdir):
+        self.folder = tempfile.TemporaryDirectory(prefix="hami-docs-")
+        destination = pathlib.Path(self.folder.name) / "destination"
+        with installation.Exclusive(build):
+            subprocess.run(installation.command(meson, build, destination), check=True)
+        root = destination / prefix.lstrip("/")
+        packages = root / libdir / "pkgconfig"
+        self.hamid = root / "bin/hamid"
+        installation.relocate(packages, prefix, root)
+        self.environment = {
+            **{name: os.environ[name] for name in KEPT if name in os.environ},
+            "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "SHELL": shutil.which("bash") or "/bin/bash",
+            "PKG_CONFIG_PATH": str(packages), "LD_LIBRARY_PATH": str(root / libdir),
+            "GOPROXY": "off", "GOFLAGS": "-buildvcs=false -mod=mod", "TERM": "dumb"}
+
+    def scratch(self, name):
+        """An empty folder with the checkout beside it, as a reader has it."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder.name))
+        (folder / "libhaminodelock").symlink_to(ROOT)
+        return folder
+
+    def end(self):
+        self.folder.cleanup()
+
+
+class Kubesim:
+    """A simulated API server with two nodes."""
+
+    def __init__(self, program, folder):
+        self.child = subprocess.Popen(
+            [program, "--directory", folder, "--node", "gpu-0", "--node", "gpu-1", "--exit-with-parent"],
+            stdout=subprocess.PIPE, text=True)
+        self.child.stdout.readline()
+        self.environment = {"KUBECONFIG": str(folder / "kubeconfig")}
+        text = (folder / "kubeconfig").read_text(encoding="utf-8")
+        self.environment["KUBESIM"] = re.search(r"server:\s*\"?([^\s\"]+)", text).group(1)
+
+    def end(self):
+        self.child.terminate()
+        self.child.wait()
+        self.child.stdout.close()
