@@ -20,7 +20,8 @@ import world  # noqa: E402
 from tap import equal, has  # noqa: E402
 
 MANUAL = pathlib.Path(os.environ["SOURCE"]) / "docs/hamictl.md"
-BLOCK = re.compile(r"```console\n\$ (hamictl [^\n]*)\n(.*?)```", re.DOTALL)
+# Blocks with a mark of their own are for tests/docs.
+BLOCK = re.compile(r"(?<!-->\n)```console\n\$ (hamictl [^\n]*)\n(.*?)```", re.DOTALL)
 ADDRESS = "http://127.0.0.1:9397"
 ANY_TOKEN = "0123456789abcdef"
 
