@@ -21,10 +21,11 @@ void hami_internal_after_init(struct hami_internal_after *after,
     list_init(&after->ready_waits);
     list_init(&after->ready_dones);
     list_init(&after->ended_grants);
-    after->fact_count = after->sleeper_count = 0;
+    after->fact_count = 0;
+    after->sleepers = NULL;
+    after->sleepers_end = &after->sleepers;
     after->need_call = after->need_grant = after->need_lease = false;
     after->lost = after->wake = false;
-    after->watched = NULL;
     after->need_room = 0;
     after->abort = after->free_call = NULL;
     after->free_lease = NULL;
@@ -118,16 +119,30 @@ void hami_internal_after_change(struct hami_internal_after *after,
 void hami_internal_after_wake(struct hami_internal_after *after,
                               struct hami_internal_parking *parking)
 {
-    atomic_uint *word = park_end(parking);
+    parking->next = NULL;
+    *after->sleepers_end = parking;
+    after->sleepers_end = &parking->next;
+}
 
-    if (!word) {
-        return;
+void hami_internal_after_wake_all(struct hami_internal_after *after)
+{
+    struct hami_internal_parking *parking = after->sleepers, *next;
+
+    after->sleepers = NULL;
+    after->sleepers_end = &after->sleepers;
+    for (; parking; parking = next) {
+        next = parking->next;
+        atomic_uint *word = park_end(parking);
+        if (word) {
+            park_wake(word);
+        }
     }
-    if (after->sleeper_count < sizeof(after->sleepers) / sizeof(after->sleepers[0])) {
-        after->sleepers[after->sleeper_count++] = word;
-    } else {
-        park_wake(word); /* it meets the mutex first, no more */
-    }
+}
+
+bool hami_internal_after_has_sleeper(const struct hami_internal_after *after)
+{
+    return after->sleepers && atomic_load_explicit(&after->sleepers->state,
+                                                   memory_order_relaxed) == PARK_ASLEEP;
 }
 
 static void give_memory_back(struct hami_internal_after *after)
@@ -170,10 +185,7 @@ void hami_internal_after_run(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
 
-    for (size_t i = 0; i < after->sleeper_count; i++) {
-        park_wake(after->sleepers[i]);
-    }
-    after->sleeper_count = 0;
+    hami_internal_after_wake_all(after);
     if (after->free_call) {
         hami_internal_call_retire(lock, after->free_call);
         after->free_call = NULL;

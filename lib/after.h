@@ -28,9 +28,17 @@ void hami_internal_after_change(struct hami_internal_after *after,
                                 struct hami_internal_slot *slot, enum hami_hand_over how,
                                 enum hami_internal_reason reason);
 
-/* Ends somebody's sleep: it is woken when the mutex is free. */
+/* Ends somebody's sleep: it is woken when the mutex is free. What has ended is not to be
+ * touched from then on. */
 void hami_internal_after_wake(struct hami_internal_after *after,
                               struct hami_internal_parking *parking);
+
+/* Wakes them before all else is done. Best without a lock; with the node's mutex it is
+ * fine where nobody sleeps. */
+void hami_internal_after_wake_all(struct hami_internal_after *after);
+
+/* True if the first of them sleeps, as far as is known. */
+bool hami_internal_after_has_sleeper(const struct hami_internal_after *after);
 
 /* Does it all. No lock is held. */
 void hami_internal_after_run(struct hami_internal_after *after);

@@ -32,9 +32,11 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 /* How a blocking call sleeps: see park.h. */
+enum { PARK_AWAKE = 0, PARK_ASLEEP, PARK_DONE };
 struct hami_internal_parking {
-    atomic_uint *word; /* one of nodelock.parking_words */
-    bool asleep;       /* the node's mutex */
+    atomic_uint *word;                  /* one of nodelock.parking_words */
+    atomic_int state;                   /* PARK_... */
+    struct hami_internal_parking *next; /* after.sleepers */
 };
 #define HAMI_INTERNAL_PARKING_WORDS 256
 
@@ -316,11 +318,8 @@ struct hami_internal_after {
     struct hami_internal_facts *facts[8];               /* to be freed */
     size_t fact_count;
     bool need_call, need_grant, need_lease, lost, wake;
-    const bool *watched;      /* what the caller waits for; NULL = nothing */
-    bool has_ended;           /* that, when run() let go of the mutex for good */
-    size_t need_room;         /* of a waiter's grant; 0 = none is needed */
-    atomic_uint *sleepers[4]; /* to be woken: see park.h */
-    size_t sleeper_count;
+    size_t need_room; /* of a waiter's grant; 0 = none is needed */
+    struct hami_internal_parking *sleepers, **sleepers_end; /* to be woken: see park.h */
     hami_call *abort; /* with a reference of its own */
     hami_call *free_call;
     hami_lease *free_lease;
@@ -363,7 +362,7 @@ struct hami_nodelock {
     atomic_uint calls_out;  /* calls that the transport holds; functions of leases;
                                | HAMI_INTERNAL_CALLS_AWAITED: free waits for them */
     atomic_bool closing, freed;
-    atomic_uint parkings, parking_words[HAMI_INTERNAL_PARKING_WORDS]; /* see park.h */
+    atomic_uint parkings, parking_words[HAMI_INTERNAL_PARKING_WORDS]; /*see park.h */
     atomic_uint_least64_t attempts, places, random;
     _Atomic(hami_call *) spare_call; /* see hami_internal_call_retire() */
     struct hami_internal_table table;

@@ -228,32 +228,35 @@ static struct hami_internal_done *make_done(struct hami_nodelock *lock,
     return done;
 }
 
-/* Ends what is past its deadline, unless a free is about to end it all; with the node's
- * mutex held. */
-static void expire(struct hami_nodelock *lock, struct hami_internal_node *node)
+/* Ends what is past its deadline, unless a free is about to end it all. Returns true if
+ * it had ended before. */
+static bool expire(struct hami_nodelock *lock, struct hami_internal_node *node,
+                   const struct hami_internal_done *done)
 {
     struct hami_internal_after after;
 
     atomic_fetch_add(&lock->calls_out, 1);
-    if (atomic_load(&lock->freed)) {
+    (void)pthread_mutex_lock(&node->mutex);
+    bool ended = done->ended;
+    if (ended || atomic_load(&lock->freed)) {
         (void)pthread_mutex_unlock(&node->mutex);
     } else {
         hami_internal_after_init(&after, node);
         hami_internal_run(node, &after);
     }
     leave(lock);
-    (void)pthread_mutex_lock(&node->mutex);
+    return ended;
 }
 
-/* Waits for the end of a release or check; with the node's mutex held. */
+/* Waits for the end of a release or check. */
 static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
                  struct hami_internal_done *done, uint64_t deadline_ns)
 {
     uint64_t until_ns = lock->system_clock ? deadline_ns : HAMI_DEADLINE_NEVER;
 
-    while (!done->ended) {
-        if (park_sleep(&done->parking, &node->mutex, until_ns) && !done->ended) {
-            expire(lock, node);
+    while (!park_is_done(&done->parking)) {
+        if (park_sleep(&done->parking, until_ns) && expire(lock, node, done)) {
+            until_ns = HAMI_DEADLINE_NEVER; /* who ended it is about to say so */
         }
     }
 }
@@ -275,13 +278,9 @@ static bool start_release(hami_lease *lease, struct hami_internal_done *done, in
     hami_internal_after_init(&after, node);
     bool known = give_back(lease, done, code, &after);
     hami_lease *surplus = let_go(lease);
-    after.watched = done && done->blocking ? &done->ended : NULL;
     hami_internal_run(node, &after);
     hami_internal_memory_free(hami_internal_allocator(node->lock), surplus);
-    if (after.has_ended) {
-        *code = done->error.code;
-    }
-    return known || after.has_ended;
+    return known;
 }
 
 int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_error *reterr)
@@ -307,9 +306,7 @@ int hami_lease_release(hami_lease *lease, uint64_t deadline_ns, struct hami_erro
     bool is_known = start_release(lease, &done, &code);
     leave(lock);
     if (!is_known) {
-        (void)pthread_mutex_lock(&node->mutex);
         park(lock, node, &done, deadline_ns);
-        (void)pthread_mutex_unlock(&node->mutex);
         code = done.error.code;
     }
     if (code < 0) {
@@ -403,9 +400,7 @@ int hami_lease_check(hami_lease *lease, uint64_t deadline_ns, struct hami_error 
     park_init(&done.parking, lock);
     queue_check(lease, &done);
     leave(lock);
-    (void)pthread_mutex_lock(&node->mutex);
     park(lock, node, &done, deadline_ns);
-    (void)pthread_mutex_unlock(&node->mutex);
     code = done.error.code;
     if (code < 0) {
         hami_internal_errors_copy(reterr, &done.error);

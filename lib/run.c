@@ -247,6 +247,21 @@ static void rest(struct hami_internal_node *node, struct hami_internal_after *af
     after->wake = hami_internal_dispatch_arm(node, due) || after->wake;
 }
 
+/* Who was handed the lock goes on while this thread looks what else there is to do. */
+static void wake_early(struct hami_internal_node *node, struct hami_internal_after *after)
+{
+    if (!after->sleepers) {
+        return;
+    }
+    if (hami_internal_after_has_sleeper(after)) {
+        (void)pthread_mutex_unlock(&node->mutex);
+        hami_internal_after_wake_all(after);
+        (void)pthread_mutex_lock(&node->mutex);
+    } else {
+        hami_internal_after_wake_all(after);
+    }
+}
+
 void hami_internal_run(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     for (;;) {
@@ -271,9 +286,9 @@ void hami_internal_run(struct hami_internal_node *node, struct hami_internal_aft
             break;
         }
         hami_internal_outcome_apply(node, after);
+        wake_early(node, after);
     }
     rest(node, after);
-    after->has_ended = after->watched && *after->watched;
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_after_run(after);
 }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See waiter.h: the public acquire functions. The only waiting of a blocking acquire is
- * in park(), with the node's mutex, until its absolute deadline.
+ * in park(),until its absolute deadline.
  */
 #include "waiter.h"
 
@@ -241,9 +241,9 @@ static void dispose(struct hami_wait *wait)
 }
 
 /* Queues a wait and brings its node on. Returns 0 and holds no lock, or a code and the
- * wait is gone. @ret_ended  it has ended already; NULL where nobody is to be told */
+ * wait is gone. */
 static int begin(struct hami_wait *wait, const struct hami_nodelock_request *request,
-                 bool *ret_ended, struct hami_error *error)
+                 struct hami_error *error)
 {
     struct hami_internal_node *node = wait->node;
     struct hami_internal_after after;
@@ -265,13 +265,7 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
     if (hami_cancel_is_fired(wait->cancel)) {
         hami_internal_node_cancel(node, &after);
     }
-    if (ret_ended) {
-        after.watched = &wait->ended;
-    }
     hami_internal_run(node, &after);
-    if (ret_ended) {
-        *ret_ended = after.has_ended;
-    }
     return 0;
 }
 
@@ -306,7 +300,7 @@ static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *
 
 /* ---- the blocking forms ---- */
 
-/* Waits for the end; with the node's mutex held. */
+/* Waits for the end. */
 static void park(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
@@ -314,12 +308,18 @@ static void park(struct hami_wait *wait)
     uint64_t until_ns =
         wait->lock->system_clock ? wait->deadline_ns : HAMI_DEADLINE_NEVER;
 
-    while (!wait->ended) {
-        if (park_sleep(&wait->parking, &node->mutex, until_ns) && !wait->ended) {
-            struct hami_internal_after after;
+    while (!park_is_done(&wait->parking)) {
+        if (!park_sleep(&wait->parking, until_ns)) {
+            continue;
+        }
+        struct hami_internal_after after;
+        (void)pthread_mutex_lock(&node->mutex);
+        if (wait->ended) { /* by another thread, which is about to say so */
+            until_ns = HAMI_DEADLINE_NEVER;
+            (void)pthread_mutex_unlock(&node->mutex);
+        } else {
             hami_internal_after_init(&after, node);
             hami_internal_run(node, &after);
-            (void)pthread_mutex_lock(&node->mutex);
         }
     }
 }
@@ -348,7 +348,6 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
     const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
     struct hami_wait wait;
     int cancel_state;
-    bool ended;
 
     if (!ret) {
         return hami_internal_errors_set(reterr, HAMI_E_INVAL, "ret is required");
@@ -372,13 +371,11 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
     }
     park_init(&wait.parking, lock);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    code = begin(&wait, &known, &ended, reterr);
-    if (code == 0 && !ended) {
-        (void)pthread_mutex_lock(&wait.node->mutex);
+    code = begin(&wait, &known, reterr);
+    if (code == 0) {
         park(&wait);
-        (void)pthread_mutex_unlock(&wait.node->mutex);
+        code = finish(&wait, ret, reterr);
     }
-    code = code == 0 ? finish(&wait, ret, reterr) : code;
     (void)pthread_setcancelstate(cancel_state, NULL);
     return code;
 }
@@ -427,7 +424,7 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (ret) {
         *ret = wait;
     }
-    code = begin(wait, &known, NULL, error);
+    code = begin(wait, &known, error);
     if (code < 0 && ret) {
         *ret = before;
     }

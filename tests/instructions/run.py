@@ -27,11 +27,12 @@ def read_limits(path):
     return limits
 
 
-def instructions(program, task, count):
-    """Of the whole program."""
+def instructions(program, task, count, inside=None):
+    """Of the whole program, or inside of one function."""
+    options = [] if inside is None else [f"--toggle-collect={inside}"]
     ended = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, task, "ours",
-         str(count)], capture_output=True, text=True, timeout=120, check=False)
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options, program, task,
+         "ours", str(count)], capture_output=True, text=True, timeout=120, check=False)
     found = re.search(r"Collected : (\d+)", ended.stderr)
     if ended.returncode != 0 or found is None:
         raise RuntimeError(f"{task}: code {ended.returncode}: {ended.stderr.strip()}")
@@ -45,10 +46,13 @@ def measure(program):
     drains = {count: instructions(program, "drain", count) for count in (100, 1000, 4000)}
     short = (drains[1000] - drains[100]) / 900
     long = (drains[4000] - drains[1000]) / 3000
+    hand_offs = [instructions(program, "hand-off", count, "hami_lease_release")
+                 for count in (500, 2500)]
     waiters = subprocess.run([program, "waiters", "ours", "20000"], capture_output=True, text=True,
                              timeout=60, check=True)
     return {"pair": (pairs[1] - pairs[0]) / (2000 * pair_warm), "drain": long,
-            "drain_growth": long / short, "waiter_bytes": float(waiters.stdout)}
+            "drain_growth": long / short, "hand_off": (hand_offs[1] - hand_offs[0]) / 2000,
+            "waiter_bytes": float(waiters.stdout)}
 
 
 def main():
