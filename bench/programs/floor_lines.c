@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METADATA_ONLY \
+#define METADATA_ONLY                                                                    \
     "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 void login_open(struct login *login, const char *kubeconfig)

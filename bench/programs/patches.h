@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs share that compare ways to send guarded patches: options, the lanes, of
- * which each has one patch of its own node under way at a time, and the figures that are
- * printed at the end. Whatever fails here ends the program.
+ * What the programs share that compare ways to send guarded patches: options, the lanes,
+ * of which each has one patch of its own node under way at a time, and the figures that
+ * are printed at the end. Whatever fails here ends the program.
  *
  * No lock: a lane belongs to one thread at a time; run.left is atomic.
  */

@@ -114,8 +114,8 @@ static void start_patch(struct worker *worker)
     request.body = worker->lane->body;
     request.body_length = strlen(worker->lane->body);
     request.deadline_ns = hami_kubernetes_in_ms(TIMEOUT_MS);
-    int code = hami_kubernetes_request_start(worker->sender->client, &request, answered,
-                                             worker);
+    int code =
+        hami_kubernetes_request_start(worker->sender->client, &request, answered, worker);
     if (code != 0) {
         die("hami_kubernetes_request_start", hami_errname(code));
     }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jsonpatch_text.h"
+
 #define ANNOTATIONS "/metadata/annotations"
 
 int hami_internal_jsonpatch_pointer(const char *key, char *buffer, size_t size)
@@ -207,8 +209,12 @@ int hami_internal_jsonpatch_dump(const json_t *operations, char **ret)
         return HAMI_E_NOMEM;
     }
     for (const char *from = plain; *from != '\0';) {
-        size_t taken = escape(from, to);
-        if (taken > 0) {
+        bool is_plain = *from != '<' && *from != '>' && *from != '&' && *from != '\xe2' &&
+                        *from != '\\';
+        size_t taken = is_plain ? 0 : escape(from, to);
+        if (is_plain) {
+            *to++ = *from++;
+        } else if (taken > 0) {
             from += taken;
             to += 6;
         } else if (*from == '\\') {
@@ -269,6 +275,11 @@ int hami_internal_jsonpatch_edits(const struct hami_transport_edit *edits, size_
                                   const char *version,
                                   enum hami_internal_jsonpatch_form form, char **ret)
 {
+    if (form == HAMI_INTERNAL_JSONPATCH_BY_KEY ||
+        (form == HAMI_INTERNAL_JSONPATCH_BY_VERSION && version != NULL)) {
+        return hami_internal_jsonpatch_text(edits, count, version,
+                                            form == HAMI_INTERNAL_JSONPATCH_BY_KEY, ret);
+    }
     json_t *operations = json_array();
     int code =
         operations != NULL

@@ -211,11 +211,10 @@ END_TEST
 START_TEST(a_revocation_tests_uid_version_and_that_the_pod_is_not_bound)
 {
     char *text = NULL;
-    ck_assert_int_eq(
-        hami_internal_jsonpatch_unbound_pod("u-1", "42", "hami.io/mutex.revoked",
-                                            "n1,7,h,1", HAMI_INTERNAL_JSONPATCH_BY_KEY,
-                                            &text),
-        0);
+    ck_assert_int_eq(hami_internal_jsonpatch_unbound_pod(
+                         "u-1", "42", "hami.io/mutex.revoked", "n1,7,h,1",
+                         HAMI_INTERNAL_JSONPATCH_BY_KEY, &text),
+                     0);
     ck_assert_str_eq(
         text, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"},"
               "{\"op\":\"test\",\"path\":\"/spec/nodeName\",\"value\":null},"
@@ -263,6 +262,94 @@ START_TEST(texts_are_escaped_as_the_server_escapes_its_own)
 }
 END_TEST
 
+/* The same by way of a tree; NULL with its code where there is none. */
+static int by_tree(const struct hami_transport_edit *edits, size_t count,
+                   const char *version, enum hami_internal_jsonpatch_form form,
+                   char **ret)
+{
+    json_t *operations = json_array();
+    int code = hami_internal_jsonpatch_add_edits(operations, edits, count, version, form);
+    if (code == 0) {
+        code = hami_internal_jsonpatch_dump(operations, ret);
+    }
+    json_decref(operations);
+    return code;
+}
+
+/* A text of pieces that need care, some of them no UTF-8. NULL now and then. */
+static const char *any_text(char *buffer)
+{
+    static const char *const pieces[] = {"plain",
+                                         "\"",
+                                         "\\",
+                                         "<",
+                                         ">",
+                                         "&",
+                                         "\x01",
+                                         "\x1f",
+                                         "\x7f",
+                                         "\n\t\r",
+                                         "\b\f",
+                                         "\xc3\xa4",
+                                         "\xe2\x80\xa8",
+                                         "\xe2\x80\xa9",
+                                         "\xe2\x80\xaa",
+                                         "\xf0\x9f\x98\x80",
+                                         "\xed\x9f\xbf",
+                                         "\xef\xbf\xbf",
+                                         "/",
+                                         "~",
+                                         "\xc0\x80",
+                                         "\xed\xa0\x80",
+                                         "\xf4\x90\x80\x80",
+                                         "\xff",
+                                         "\xc3",
+                                         "\xe0\x80\x80",
+                                         "\xf0\x80\x80\x80"};
+    size_t valid = 20;
+    size_t count = (size_t)rand() % 6;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        size_t known = sizeof(pieces) / sizeof(pieces[0]);
+        strcat(buffer, pieces[(size_t)rand() % (rand() % 8 == 0 ? known : valid)]);
+    }
+    return rand() % 5 == 0 ? NULL : buffer;
+}
+
+START_TEST(a_patch_is_written_as_it_would_be_by_way_of_a_tree)
+{
+    size_t refused = 0;
+    srand(20261130);
+    for (int round = 0; round < 20000; round++) {
+        char texts[6][64];
+        struct hami_transport_edit edits[3];
+        size_t count = 1 + (size_t)rand() % 3;
+        for (size_t i = 0; i < count; i++) {
+            edits[i] = (struct hami_transport_edit){
+                (enum hami_edit_action)(rand() % 3), rand() % 2 == 0 ? LOCK : "a~<\"",
+                any_text(texts[2 * i]), any_text(texts[2 * i + 1])};
+        }
+        enum hami_internal_jsonpatch_form form = rand() % 3 == 0
+                                                     ? HAMI_INTERNAL_JSONPATCH_BY_VERSION
+                                                     : HAMI_INTERNAL_JSONPATCH_BY_KEY;
+        const char *version = rand() % 2 == 0 ? "12" : NULL;
+        char *wanted = NULL;
+        char *text = NULL;
+        int code = by_tree(edits, count, version, form, &wanted);
+        ck_assert_int_eq(
+            hami_internal_jsonpatch_edits(edits, count, version, form, &text), code);
+        refused += code != 0;
+        if (code == 0) {
+            ck_assert_str_eq(text, wanted);
+        }
+        free(text);
+        free(wanted);
+    }
+    ck_assert_uint_gt(refused, 100);
+    ck_assert_uint_lt(refused, 15000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kubernetes_jsonpatch");
@@ -282,6 +369,7 @@ int main(void)
     tcase_add_test(cases,
                    a_version_can_stand_in_for_texts_that_servers_write_differently);
     tcase_add_test(cases, a_revocation_tests_uid_version_and_that_the_pod_is_not_bound);
+    tcase_add_test(cases, a_patch_is_written_as_it_would_be_by_way_of_a_tree);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
