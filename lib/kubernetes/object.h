@@ -18,8 +18,12 @@
 #define HAMI_INTERNAL_OBJECT_METADATA_LIST                                               \
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-/* Parses text that must be one JSON object. Returns a new value, NULL if it is none. */
+/* Parses text that must be one JSON object. Returns a new value, NULL if it is none.
+ * managedFields are left out wherever the text has them. */
 json_t *hami_internal_object_parse(const char *text, size_t length);
+
+/* The text without managedFields; NULL where there are none, or no memory for it. */
+char *hami_internal_object_prune(const char *text, size_t length, size_t *ret_length);
 
 /* metadata's text member, such as "resourceVersion"; NULL where absent or empty. */
 const char *hami_internal_object_metadata(const json_t *object, const char *member);

@@ -76,6 +76,43 @@ START_TEST(a_nul_in_a_text_does_not_hide_the_rest)
 }
 END_TEST
 
+START_TEST(managed_fields_are_left_out_and_nothing_else)
+{
+    static const struct {
+        const char *text;
+        const char *rest;
+    } rows[] = {
+        {"{\"a\":1,\"managedFields\":[{\"x\":[1,\"]\\\"\"]}]}", "{\"a\":1}"},
+        {"{\"managedFields\":[],\"a\":1}", "{\"a\":1}"},
+        {"{\"managedFields\":[[],{}]}", "{}"},
+        {"{\"a\":1,\"managedFields\":[{}],\"b\":2}", "{\"a\":1,\"b\":2}"},
+        {"{\"items\":[{\"managedFields\":[1]},{\"a\":1,\"managedFields\":[2]}]}",
+         "{\"items\":[{},{\"a\":1}]}"},
+        {"{\"a\":\"x,\\\"managedFields\\\":[\"}",
+         "{\"a\":\"x,\\\"managedFields\\\":[\"}"},
+        {"{\"a\":\"managedFields\"}", "{\"a\":\"managedFields\"}"},
+        {"{\"managedFields\":null}", "{\"managedFields\":null}"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *object = parse(rows[i].text);
+        json_t *wanted = json_loads(rows[i].rest, 0, NULL);
+        ck_assert_msg(json_equal(object, wanted), "%s", rows[i].text);
+        json_decref(object);
+        json_decref(wanted);
+    }
+}
+END_TEST
+
+START_TEST(text_that_ends_within_managed_fields_is_no_object)
+{
+    static const char whole[] =
+        "{\"a\":1,\"managedFields\":[{\"x\":[1,\"]\\\"\"]}],\"b\":\"c\"}";
+    for (size_t length = 0; length < sizeof(whole) - 1; length++) {
+        ck_assert_ptr_null(hami_internal_object_parse(whole, length));
+    }
+}
+END_TEST
+
 START_TEST(events_are_told_apart)
 {
     static const struct {
@@ -276,6 +313,8 @@ int main(void)
     tcase_add_test(cases, members_of_another_type_are_as_good_as_absent);
     tcase_add_test(cases, annotations_are_told_all_but_those_that_are_no_texts);
     tcase_add_test(cases, a_nul_in_a_text_does_not_hide_the_rest);
+    tcase_add_test(cases, managed_fields_are_left_out_and_nothing_else);
+    tcase_add_test(cases, text_that_ends_within_managed_fields_is_no_object);
     tcase_add_test(cases, events_are_told_apart);
     tcase_add_test(cases, a_line_that_is_no_event_is_refused);
     tcase_add_test(cases, a_table_keeps_thousands_of_names_and_sweeps_what_a_list_lacks);
