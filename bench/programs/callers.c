@@ -86,10 +86,11 @@ static void add_caller(struct callers *callers, const char *name, const char *ui
                        const char *node)
 {
     char body[1024];
-    int length = snprintf(body, sizeof(body),
-                          "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\","
-                          "\"Node\":\"%s\"}",
-                          name, uid, node);
+    int length =
+        snprintf(body, sizeof(body),
+                 "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\","
+                 "\"Node\":\"%s\"}",
+                 name, uid, node);
     if ((callers->count & (callers->count - 1)) == 0) {
         size_t room = callers->count == 0 ? 1 : 2 * callers->count;
         callers->all = realloc(callers->all, room * sizeof(*callers->all));
@@ -152,9 +153,8 @@ static void open_connection(struct callers *callers, struct caller *caller)
     int one = 1;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = caller};
     caller->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (caller->fd < 0 ||
-        connect(caller->fd, (struct sockaddr *)&callers->address,
-                sizeof(callers->address)) < 0) {
+    if (caller->fd < 0 || connect(caller->fd, (struct sockaddr *)&callers->address,
+                                  sizeof(callers->address)) < 0) {
         die("a connection", strerror(errno));
     }
     setsockopt(caller->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -168,7 +168,8 @@ static void send_next(struct callers *callers)
 {
     struct caller *caller = &callers->all[callers->sent++];
     caller->sent_us = now_us();
-    ssize_t sent = send(caller->fd, caller->request, caller->request_length, MSG_NOSIGNAL);
+    ssize_t sent =
+        send(caller->fd, caller->request, caller->request_length, MSG_NOSIGNAL);
     if (sent != (ssize_t)caller->request_length) {
         die("a bind was not sent", sent < 0 ? strerror(errno) : "in part");
     }
@@ -196,7 +197,8 @@ static void note_error(struct callers *callers, const char *answer, const char *
         return;
     }
     if (callers->failed++ == 0) {
-        (void)snprintf(callers->first_error, sizeof(callers->first_error), "%.500s", body);
+        (void)snprintf(callers->first_error, sizeof(callers->first_error), "%.500s",
+                       body);
     }
 }
 

@@ -162,16 +162,17 @@ static void leave(struct writers *writers, struct pod *pod)
 
 static void text_pod(char *body, const struct pod *pod)
 {
-    fits(snprintf(body, BODY_MAX,
-                  "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
-                  "\"namespace\":\"default\",\"annotations\":{\"hami.io/vgpu-node\":\"%s\","
-                  "\"hami.io/vgpu-devices-to-allocate\":"
-                  "\"GPU-%s-0,NVIDIA,1024,5:;\"}},"
-                  "\"spec\":{\"schedulerName\":\"bench-scheduler\",\"containers\":[{"
-                  "\"name\":\"work\",\"image\":\"registry.example/work:1\","
-                  "\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"},"
-                  "\"requests\":{\"nvidia.com/gpu\":\"1\"}}}]}}",
-                  pod->name, pod->place->name, pod->place->name),
+    fits(snprintf(
+             body, BODY_MAX,
+             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
+             "\"namespace\":\"default\",\"annotations\":{\"hami.io/vgpu-node\":\"%s\","
+             "\"hami.io/vgpu-devices-to-allocate\":"
+             "\"GPU-%s-0,NVIDIA,1024,5:;\"}},"
+             "\"spec\":{\"schedulerName\":\"bench-scheduler\",\"containers\":[{"
+             "\"name\":\"work\",\"image\":\"registry.example/work:1\","
+             "\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"},"
+             "\"requests\":{\"nvidia.com/gpu\":\"1\"}}}]}}",
+             pod->name, pod->place->name, pod->place->name),
          BODY_MAX);
 }
 
@@ -508,7 +509,8 @@ int main(int argc, char **argv)
         char text[64];
         printf("done\n");
         fflush(stdout);
-        (void)fgets(text, sizeof(text), stdin); /* whoever measures us looks before we go */
+        (void)fgets(text, sizeof(text),
+                    stdin); /* whoever measures us looks before we go */
     }
     close_writers(&writers);
     return 0;

@@ -123,9 +123,8 @@ json_t *source_from_hamid(const struct source_hamid *hamid, char *error)
     json_t *root = text != NULL ? json_loads(text, 0, NULL) : NULL;
     json_t *nodes = json_incref(json_object_get(root, "nodes"));
     if (text != NULL && status != 200) {
-        (void)snprintf(error, SOURCE_ERROR_MAX,
-                       "%s answered with status %ld; %s", hamid->url, status,
-                       hint(hamid, status));
+        (void)snprintf(error, SOURCE_ERROR_MAX, "%s answered with status %ld; %s",
+                       hamid->url, status, hint(hamid, status));
     } else if (text != NULL && !json_is_array(nodes)) {
         (void)snprintf(error, SOURCE_ERROR_MAX,
                        "%s did not answer with a locks view; is that a hamid scheduler?",

@@ -21,7 +21,8 @@
 
 #include "tls.h"
 
-#define INPUT_MAX (64u << 10) /* of a request that comes before the last answer is out   \
+#define INPUT_MAX                                                                        \
+    (64u << 10) /* of a request that comes before the last answer is out   \
                                */
 #define LINGER_MS 2000
 

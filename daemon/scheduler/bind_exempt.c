@@ -49,7 +49,8 @@ static void opened_answer(struct hamid_letter *letter)
         return;
     }
     (void)snprintf(text, sizeof(text), "%s", bind->told->text);
-    bind_text_binding(&bind->request, code, text, bind->told->text, sizeof(bind->told->text));
+    bind_text_binding(&bind->request, code, text, bind->told->text,
+                      sizeof(bind->told->text));
     bind_confirm(bind, code);
 }
 
@@ -104,7 +105,8 @@ void bind_without_lock(struct bind *bind)
     bind->letter.open = opened_answer;
     int code = start_request(bind);
     if (code != 0) {
-        bind_text_binding(&bind->request, code, "", bind->told->text, sizeof(bind->told->text));
+        bind_text_binding(&bind->request, code, "", bind->told->text,
+                          sizeof(bind->told->text));
         bind_finish(bind, bind_outcome_of(code), bind->told->text);
     }
 }

@@ -54,7 +54,8 @@ struct bind_pod {
  * that waits for the lock, of which there are thousands. */
 struct bind_told {
     struct bind_pod pod;
-    char text[BIND_ERROR_MAX]; /* the Binding's, and the reason that a confirmation is for */
+    char text
+        [BIND_ERROR_MAX]; /* the Binding's, and the reason that a confirmation is for */
 };
 
 struct bind {

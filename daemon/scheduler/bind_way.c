@@ -140,9 +140,8 @@ static void post_binding(struct bind *bind)
     bind->state = BIND_STATE_BINDING;
     bind->letter.open = opened_binding;
     bind_log_step(bind, "Got the node's lock and posts the Binding");
-    int code =
-        hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
-                                   binding_deadline(bind), heard_binding, bind);
+    int code = hami_kubernetes_bind_start(bind->binder->config.client, bind->lease,
+                                          binding_deadline(bind), heard_binding, bind);
     if (code != 0) {
         give_back(bind);
         bind_text_binding(&bind->request, code, "", bind->told->text,

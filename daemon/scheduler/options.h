@@ -33,12 +33,12 @@ struct scheduler_options {
     uint64_t hold_limit_ms;
     uint64_t lock_expire_ms;
     bool expire_bound_owners;
-    uint64_t stall_limit_ms;     /* 0 = none */
-    const char *admission;       /* "patience" or "wait" */
+    uint64_t stall_limit_ms; /* 0 = none */
+    const char *admission;   /* "patience" or "wait" */
     uint64_t waiters_per_node;
     uint64_t waiters_per_namespace; /* 0 = no bound of its own */
     uint64_t overtaken_max;
-    bool lanes; /* pods are read for priority and group alone, too */
+    bool lanes;                  /* pods are read for priority and group alone, too */
     uint64_t event_after_ms;     /* 0 = no events */
     bool keeps_leases;           /* locks are kept in Leases, mirrored to the Node */
     const char *lease_namespace; /* NULL without Leases */

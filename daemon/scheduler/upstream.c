@@ -18,7 +18,8 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
-#define PIECE_BYTES (256L << 10) /* of one read or write; lists of nodes have megabytes  \
+#define PIECE_BYTES                                                                      \
+    (256L << 10) /* of one read or write; lists of nodes have megabytes  \
                                   */
 
 struct upstream_call {

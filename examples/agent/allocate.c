@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define ANSWER_MAX 65536
-#define TIMEOUT_MS 10000L /* the agent answers by its own limit, 2 s unless told otherwise */
+#define TIMEOUT_MS                                                                       \
+    10000L /* the agent answers by its own limit, 2 s unless told otherwise */
 
 struct answer {
     char text[ANSWER_MAX];
@@ -90,9 +91,9 @@ static int allocate(const char *socket, const char *resource, json_t *ids,
 {
     char path[128], missing[512];
     json_t *found, *end = NULL;
-    long status = post(socket, "/v1/allocations",
-                       json_pack("{s:s, s:[o]}", "resource", resource, "containers", ids),
-                       &found);
+    long status =
+        post(socket, "/v1/allocations",
+             json_pack("{s:s, s:[o]}", "resource", resource, "containers", ids), &found);
 
     if (status != 200) {
         (void)snprintf(problem, size, "%s", text_of(found, "message"));

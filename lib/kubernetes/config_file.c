@@ -130,7 +130,7 @@ int hami_internal_base64_decode(const char *text, char **ret, size_t *ret_length
     }
     decoded[first + second] = '\0';
     *ret = decoded;
-    *ret_length = (size_t)(first + second);
+    *ret_length = (size_t)first + (size_t)second;
     return 0;
 }
 

@@ -79,7 +79,7 @@ static int judge_lock(const hami_handshake *handshake,
     }
     if (record->kind == HAMI_LOCK_OWNED &&
         (strcmp(record->name, owner->name) != 0 ||
-         strcmp(record->namespace_name, owner->namespace_name))) {
+         strcmp(record->namespace_name, owner->namespace_name) != 0)) {
         (void)snprintf(text, size,
                        "node %s is locked for pod %s/%s, not for the caller %s/%s",
                        handshake->node, record->namespace_name, record->name,

@@ -156,8 +156,8 @@ static void check_revocation(const struct hami_transport_edit *edit, const char 
     if (edit->value == NULL || form == HAMI_INTERNAL_JSONPATCH_BY_VERSION) {
         return;
     }
-    int code =
-        hami_internal_jsonpatch_unbound_pod(uid, "42", edit->key, edit->value, form, &text);
+    int code = hami_internal_jsonpatch_unbound_pod(uid, "42", edit->key, edit->value,
+                                                   form, &text);
     FUZZ_CHECK((code == 0) == (text != NULL));
     if (code != 0) {
         return;

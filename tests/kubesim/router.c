@@ -316,7 +316,7 @@ static void answer_other(struct sim_exchange *exchange, const char *path, bool k
     if (known_user && sim_canned_answer(exchange, path)) {
         /* answered */
     } else if (get && (strcmp(path, "/livez") == 0 || strcmp(path, "/readyz") == 0 ||
-                strcmp(path, "/healthz") == 0)) {
+                       strcmp(path, "/healthz") == 0)) {
         sim_answer_text(exchange, 200, "text/plain; charset=utf-8", strdup("ok"));
     } else if (get && strcmp(path, "/version") == 0) {
         sim_answer_json(exchange, 200,

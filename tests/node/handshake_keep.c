@@ -94,8 +94,7 @@ START_TEST(lock_that_another_has_had_since_is_not_put_back)
     world_pair(&world, NULL, "{\"version\":1,\"fence\":\"8\"}");
     finish_well(job);
     world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
-    world_expect_node(&world, HAMI_NODELOCK_LEASE_KEY,
-                      "{\"version\":1,\"fence\":\"8\"}");
+    world_expect_node(&world, HAMI_NODELOCK_LEASE_KEY, "{\"version\":1,\"fence\":\"8\"}");
     ck_assert_uint_eq(stats().restored, 0);
 }
 END_TEST

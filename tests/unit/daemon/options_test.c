@@ -193,9 +193,9 @@ START_TEST(test_files_of_tls_are_given_together)
     ck_assert_int_eq(READ(NULL, "--client-ca-file=/a"), HAMID_FLAGS_WRONG);
     ck_assert_int_eq(READ(NULL, TLS, "--client-name=system:kube-scheduler"),
                      HAMID_FLAGS_WRONG);
-    ck_assert_int_eq(READ(NULL, TLS, "--client-ca-file=/a", "--client-name=a",
-                          "--client-name=b"),
-                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(
+        READ(NULL, TLS, "--client-ca-file=/a", "--client-name=a", "--client-name=b"),
+        HAMID_FLAGS_OK);
     ck_assert_uint_eq(options.client_names.count, 2);
 }
 END_TEST
@@ -219,7 +219,8 @@ START_TEST(test_the_page_is_on_a_listener_of_its_own_unless_none_is_wanted)
     ck_assert_str_eq(options.metrics_listen, "127.0.0.1:9397");
     ck_assert_int_eq(READ(NULL, "--listen=127.0.0.1:0"), HAMID_FLAGS_OK);
     ck_assert_str_eq(options.metrics_listen, "127.0.0.1:0");
-    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", "--metrics-allow-plain"), HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--metrics-listen=:9000", "--metrics-allow-plain"),
+                     HAMID_FLAGS_OK);
     ck_assert_str_eq(options.metrics_listen, ":9000");
     ck_assert_int_eq(READ(NULL, "--metrics-listen=none"), HAMID_FLAGS_OK);
     ck_assert_ptr_null(options.metrics_listen);
@@ -300,7 +301,8 @@ int main(void)
                    test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused);
     tcase_add_test(all, test_the_most_exact_choice_counts_before_hamis_own_rows);
     tcase_add_test(all, test_hamis_own_command_line_is_understood);
-    tcase_add_test(all, test_beyond_the_loopback_callers_show_a_certificate_or_it_is_said);
+    tcase_add_test(all,
+                   test_beyond_the_loopback_callers_show_a_certificate_or_it_is_said);
     tcase_add_test(all, test_metrics_beyond_the_loopback_want_tls_or_it_is_said);
     tcase_add_test(all, test_files_of_tls_are_given_together);
     tcase_add_test(all, test_an_address_beyond_the_loopback_wants_to_be_said);
@@ -308,8 +310,7 @@ int main(void)
     tcase_add_test(all,
                    test_the_kubeconfig_is_the_flag_then_the_variable_unless_it_is_empty);
     tcase_add_test(all, test_values_that_make_no_sense_are_refused);
-    tcase_add_test(
-        all, test_names_that_nothing_can_have_are_told_before_anything_starts);
+    tcase_add_test(all, test_names_that_nothing_can_have_are_told_before_anything_starts);
     tcase_add_test(all, test_help_names_each_flag_of_its_own);
     suite_add_tcase(suite, all);
     return run_suite(suite);

@@ -172,7 +172,8 @@ START_TEST(test_case_3_15_ready_is_true_again_only_after_a_sync_begun_after_the_
 }
 END_TEST
 
-START_TEST(test_a_binding_without_an_answer_does_not_keep_the_node_for_all_of_the_patience)
+START_TEST(
+    test_a_binding_without_an_answer_does_not_keep_the_node_for_all_of_the_patience)
 {
     struct kubesim_fault fault = {
         .match = {.verb = "create", .resource = "pods", .subresource = "binding"},

@@ -167,9 +167,10 @@ int main(void)
                    test_a_pod_that_waits_long_gets_one_event_that_is_brought_up_to_date);
     tcase_add_loop_test(
         all, test_no_event_is_written_where_none_is_wanted_or_nobody_waits_long, 0, 2);
-    tcase_add_loop_test(all, test_case_2_01_events_that_are_forbidden_or_hang_hold_up_no_bind, 0,
-                        2);
-    tcase_add_test(all, test_case_2_01_a_crowd_of_waiters_gets_no_more_events_than_the_budget_has);
+    tcase_add_loop_test(
+        all, test_case_2_01_events_that_are_forbidden_or_hang_hold_up_no_bind, 0, 2);
+    tcase_add_test(
+        all, test_case_2_01_a_crowd_of_waiters_gets_no_more_events_than_the_budget_has);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
