@@ -49,6 +49,7 @@ struct begin {
     struct hami_internal_handshake_books books; /* own texts; of the call's resource */
     struct begin_read reads[READ_COUNT];
     unsigned pending;
+    uint64_t refusals; /* handshake->refusals when the reads began */
     struct hami_internal_http_timer *timer;
 };
 
@@ -270,7 +271,18 @@ static void count_end(hami_handshake *handshake, int code)
     hami_internal_handshake_count(handshake, counter);
 }
 
-/* Tells the end and frees everything. */
+static void reads_start(void *data, int code);
+
+/*
+ * A refusal that ended while this call was reading may have begun before its reads: they
+ * tell of a pod that waits and of a lock that is gone by now. So both are read once more.
+ */
+static bool must_read_again(struct begin *begin)
+{
+    return begin->handshake->refusals != begin->refusals;
+}
+
+/* Tells the end and frees everything, unless all has to be read again. */
 static void conclude(struct begin *begin, int code, const char *text)
 {
     struct hami_error error = HAMI_ERROR_INIT;
@@ -280,6 +292,12 @@ static void conclude(struct begin *begin, int code, const char *text)
     for (size_t i = 0; i < READ_COUNT && code == 0; i++) {
         code = begin->reads[i].code;
         text = begin->reads[i].text;
+    }
+    if (code == 0 && must_read_again(begin)) {
+        json_decref(begin->reads[READ_PODS].object);
+        json_decref(begin->reads[READ_NODE].object);
+        reads_start(begin, 0);
+        return;
     }
     if (code == 0) {
         code = make_job(begin, &job, detail, sizeof(detail));
@@ -373,6 +391,8 @@ static void reads_start(void *data, int code)
         return;
     }
     begin->pending = READ_COUNT;
+    begin->refusals = begin->handshake->refusals;
+    memset(begin->reads, 0, sizeof(begin->reads));
     for (size_t i = 0; i < READ_COUNT; i++) {
         struct begin_read *read = &begin->reads[i];
 

@@ -45,6 +45,7 @@ void hami_internal_handshake_end(struct hami_handshake_job *job)
     hami_handshake *handshake = job->handshake;
     bool was_behind = job->link != NULL;
 
+    handshake->refusals += job->failing;
     tell(job);
     if (was_behind) {
         *job->link = job->next;

@@ -30,6 +30,8 @@ struct hami_handshake {
     bool closing;                      /* client's thread */
     struct hami_handshake_job
         *behind; /* client's thread: jobs whose caller was told already */
+    uint64_t
+        refusals; /* client's thread: jobs that ended with phase failed, or gave up */
 };
 
 /* The lock of a node with its lease, as read. Zero = none. */

@@ -90,6 +90,38 @@ START_TEST(refused_container_keeps_its_lock_until_its_pod_says_failed)
 }
 END_TEST
 
+/* What a call's callback heard; no job must come. */
+static void heard_begun(void *data, int code, hami_handshake_job *job,
+                        const struct hami_error *ignored)
+{
+    hami_handshake_drop(job);
+    heard_end(data, code, ignored);
+}
+
+START_TEST(call_that_read_before_a_refusal_ended_reads_again)
+{
+    struct kubesim_match reads = {.verb = "get", .resource = "nodes", .user = "admin"};
+    struct kubesim_fault late = {
+        .match = reads, .delay_answer_ms = TESTS_LATE_MS, .count = 1};
+    struct hami_handshake_container container = {device_ids, 1};
+    struct heard heard = HEARD_INIT;
+    hami_handshake_job *job = begin_well(1);
+    unsigned before = kubesim_count(world.sim, &reads);
+
+    ck_assert_int_gt(kubesim_arm(world.sim, &late), 0);
+    ck_assert_int_eq(hami_handshake_begin_start(handshake, WORLD_GPU, &container, 1,
+                                                hami_kubernetes_in_ms(20000), heard_begun,
+                                                &heard),
+                     0);
+    ck_assert(kubesim_wait_count(world.sim, &reads, before + 1, 20000));
+    ck_assert_int_eq(end_job(job, true, 20000), 0);
+    world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
+    heard_wait(&heard, 1);
+    ck_assert_int_eq(heard.codes[0], HAMI_E_LOST);
+    ck_assert_uint_eq(kubesim_count(world.sim, &reads), before + 2);
+}
+END_TEST
+
 /* ---- for good ---- */
 
 START_TEST(forbidden_reads_are_told)
@@ -161,6 +193,7 @@ int main(void)
                         2);
     tcase_add_loop_test(cases, refused_container_keeps_its_lock_until_its_pod_says_failed,
                         0, 2);
+    tcase_add_test(cases, call_that_read_before_a_refusal_ended_reads_again);
     tcase_add_loop_test(cases, forbidden_reads_are_told, 0, 2);
     tcase_add_test(cases,
                    pod_that_is_never_written_keeps_its_lock_for_the_takeover_rules);
