@@ -45,6 +45,9 @@
 #ifndef FORGET
 #define FORGET 0 /* locks that the device plugin does not release */
 #endif
+#ifndef FAIL
+#define FAIL 0 /* ends of an Allocate that can't be written while the plugin waits */
+#endif
 #ifndef PLUGIN
 #define PLUGIN OURS
 #endif
@@ -78,6 +81,7 @@ typedef Pod {
     unsigned version : 3; /* changes with each revocation: its resourceVersion */
     unsigned done : 5;    /* hami.io/mutex.done */
     bit success;          /* bind phase */
+    bit failed;           /* the same; in configurations with FAIL */
     bit left;             /* devices to allocate */
     bit listed;           /* in the kubelet's checkpoint */
     bit served            /* not in the store: its last Allocate has its devices */
@@ -85,9 +89,10 @@ typedef Pod {
 Pod pod[4];
 
 #define EXISTS(p) (pod[p].life == LIVE || pod[p].life == DELETING)
-/* Between its Binding and its last Allocate. */
+/* Between its Binding and its last Allocate; one that says failed is not served any more. */
 #define WINDOW(p)                                                                        \
-    (EXISTS(p) && pod[p].node == HERE && pod[p].stage == PENDING && !pod[p].served)
+    (EXISTS(p) && pod[p].node == HERE && pod[p].stage == PENDING && !pod[p].served &&    \
+     !pod[p].failed)
 /* The pod that has this name now. */
 #define NAMED(n) ((n) == 2 -> POD_B : (pod[POD_C].life != ABSENT -> POD_C : POD_A))
 
@@ -154,10 +159,18 @@ unsigned elsewhere : 2;
 unsigned strip : 2;
 unsigned death : 2;
 unsigned forget : 2;
+unsigned fail : 2;
 bit sweep;     /* nothing moves any more: somebody asks for the node */
 bit is_over;   /* the sweep is over too */
 bit died;      /* the kubelet has died */
 unsigned caller : 2; /* whose Allocate is running */
+#if FAIL > 0
+unsigned refused_pod : 2; /* told its plugin that it gets none; that goes on behind */
+bit refusal_ended;        /* since the reads of the call that is running began */
+unsigned late_pod : 2;    /* whose success is still on its way */
+unsigned late_done : 5;   /* and what it writes */
+Pair refused_pair;        /* the lock that goes with it */
+#endif
 #ifdef HAMI
 bit hami_binds; /* the HAMi scheduler is between its lock and the end of its bind */
 #endif
@@ -193,6 +206,7 @@ typedef Replica {
     unsigned grant_version : 3;
     bit grant_attempt;
     bit shared; /* the grant was handed off by another share */
+    bit left;   /* the grant stands for a record that another replica left behind */
     bit attempt;
     unsigned seen : 5; /* the highest fence seen */
     unsigned id : 3
@@ -200,10 +214,11 @@ typedef Replica {
 Replica replica[2];
 
 #define ME replica[r]
+/* Of a record that was left behind the fence alone tells: no two grants have the same. */
 #define VIEW_IS_OURS                                                                     \
     (ME.view.lock == VALUE_OF(ME.grant_pod) && ME.view.kind == LEASE &&                  \
      ME.view.fence == ME.grant_fence && ME.view.uid == ME.grant_pod &&                   \
-     ME.view.holder == ME.id && ME.view.attempt == ME.grant_attempt)
+     (ME.left || ME.view.holder == ME.id && ME.view.attempt == ME.grant_attempt))
 
 #ifdef VERSION
 #define NODE_CHANGED node_version++
@@ -221,6 +236,8 @@ hidden byte property_fence;
 hidden byte property_devices;
 hidden byte property_innocent;
 hidden byte property_stuck;
+hidden byte property_left;
+hidden byte property_served;
 
 /* No lost lock: the lock of a bound, unserved owner is about to go to `to` (0 = nobody). */
 inline check_not_lost(to)
@@ -292,7 +309,7 @@ inline settle()
     if
     :: ME.grant == IDLE ->
        ME.grant_pod = 0; ME.grant_fence = 0; ME.grant_version = 0; ME.grant_attempt = 0;
-       ME.shared = 0;
+       ME.shared = 0; ME.left = 0;
        if
        :: ME.known && HAS_LEASE(ME.view) && ME.view.holder == ME.id ->
           ME.grant = RELEASING; ME.grant_pod = ME.view.uid;
@@ -510,7 +527,8 @@ inline set_grant()
     ME.grant_fence = NEW_FENCE;
     ME.grant_version = ME.fit_version;
     ME.grant_attempt = ME.attempt;
-    ME.shared = 0
+    ME.shared = 0;
+    ME.left = 0
 }
 
 inline take()
@@ -673,8 +691,44 @@ inline revoke_own()
 #define REMOVAL_HOLDS                                                                    \
     (node.lock == VALUE_OF(ME.grant_pod) && node.kind == LEASE &&                        \
      node.fence == ME.grant_fence && node.uid == ME.grant_pod &&                         \
-     node.holder == ME.id && node.attempt == ME.grant_attempt)
+     (ME.left || node.holder == ME.id && node.attempt == ME.grant_attempt))
 #endif
+
+/* ---- replica: a record that another one left behind ---- */
+
+/* What stays true of a pod whatever comes: it has no Allocate to come under this lock. */
+#define IS_FINAL(q, f)                                                                   \
+    (EXISTS(q) && (pod[q].stage == FINISHED || pod[q].stage == RUNNING ||                \
+                   pod[q].node == AWAY || (pod[q].life == DELETING &&                    \
+                                           pod[q].node == UNBOUND) ||                    \
+                   IS_SERVED(q, f)))
+#ifdef MUTANT_LEFT_BEHIND_WHILE_BINDING
+#define IS_PAST(q, f) (IS_FINAL(q, f) || EXISTS(q) && pod[q].node == UNBOUND)
+#else
+#ifdef MUTANT_LEFT_BEHIND_WHILE_ALLOCATING
+#define IS_PAST(q, f) (IS_FINAL(q, f) || pod[q].node == HERE)
+#else
+#define IS_PAST(q, f) IS_FINAL(q, f)
+#endif
+#endif
+#ifdef MUTANT_LEFT_BEHIND_STAYS
+#define IS_LEFT_BEHIND false
+#else
+/* Nobody waits who would take it over. */
+#define IS_LEFT_BEHIND                                                                   \
+    (ME.known && ME.grant == IDLE && ME.waiter == 0 && !sweep && HAS_LEASE(ME.view) &&   \
+     ME.view.holder != ME.id && IS_PAST(ME.view.uid, ME.view.fence))
+#endif
+
+/* No Binding of its owner can succeed any more, so that nothing has to be revoked. */
+inline adopt_left_behind()
+{
+    ME.left = 1;
+    ME.grant_pod = ME.view.uid;
+    ME.grant_fence = ME.view.fence;
+    ME.grant = HARMLESS;
+    printf("R%d finds the lock of pod %d left behind\n", r, ME.grant_pod)
+}
 
 inline remove_own()
 {
@@ -704,11 +758,17 @@ inline start_again()
     printf("R%d dies and starts again\n", r)
 }
 
+#ifdef LEFT
+#define LOOKS true /* a watch needs nobody who waits */
+#else
+#define LOOKS SOMEBODY_WAITS
+#endif
+
 proctype Scheduler(bit r)
 {
     do
     /* It looks at the node: by a watch or a read, whenever that comes. */
-    :: atomic { !is_over && SOMEBODY_WAITS && (!ME.known || !SAME(ME.view, node)
+    :: atomic { !is_over && LOOKS && (!ME.known || !SAME(ME.view, node)
 #ifdef VERSION
                 || (ME.view.kind == NO_LEASE && ME.view_version != node_version)
 #endif
@@ -742,6 +802,9 @@ proctype Scheduler(bit r)
     :: atomic { ME.grant == DOUBT -> resolve_binding() }
     :: atomic { ME.grant == RELEASING -> revoke_own() }
     :: atomic { ME.grant == HARMLESS -> remove_own() }
+#ifdef LEFT
+    :: atomic { IS_LEFT_BEHIND -> adopt_left_behind() }
+#endif
     :: atomic { crash > 0 && (ME.grant != IDLE || ME.waiter != 0) -> start_again() }
     :: atomic { is_over -> break }
     od
@@ -756,7 +819,28 @@ proctype Scheduler(bit r)
 #define MAY_CALL(p) (MAY_BE_ADMITTED(p) && pod[p].left)
 #else
 /* Also one that was served and that the kubelet does not list as having devices. */
-#define MAY_CALL(p) MAY_BE_ADMITTED(p)
+#define MAY_CALL(p) (MAY_BE_ADMITTED(p) && !pod[p].failed)
+#endif
+#if FAIL > 0
+#ifdef MUTANT_REFUSED_IS_SERVED
+#define IS_BEING_REFUSED(p) false
+#else
+#define IS_BEING_REFUSED(p) (refused_pod == (p))
+#endif
+#else
+#define IS_BEING_REFUSED(p) false
+#endif
+/* A refusal that ended while the call was reading may have begun before it: read again. */
+#if FAIL > 0
+#define START_OF_READS refusal_ended = 0
+#ifdef MUTANT_REFUSAL_ENDS_UNSEEN
+#define READS_ARE_OLD false
+#else
+#define READS_ARE_OLD refusal_ended
+#endif
+#else
+#define START_OF_READS skip
+#define READS_ARE_OLD false
 #endif
 #define CALLERS (MAY_CALL(POD_A) + MAY_CALL(POD_B) + MAY_CALL(POD_C))
 #define ANY_CALLER (MAY_CALL(POD_A) -> POD_A : (MAY_CALL(POD_B) -> POD_B : POD_C))
@@ -765,7 +849,8 @@ inline admission_fails()
 {
     /* Nobody who did all right is refused. */
 #ifndef ROBBED
-    assert(died || !pod[caller].left || property_innocent);
+    assert(died || !pod[caller].left || pod[caller].failed || FAIL > fail ||
+           property_innocent);
 #endif
     printf("kubelet: pod %d fails\n", caller);
     pod[caller].stage = FINISHED;
@@ -774,7 +859,8 @@ inline admission_fails()
 
 inline give_devices(p)
 {
-    assert(p == caller || property_devices); /* no pod gets another's devices */
+    /* No pod gets another's devices; one that was refused has no Allocate to come. */
+    assert(p == caller || pod[caller].failed || property_devices);
     printf("plugin: devices of pod %d for pod %d\n", p, caller)
 }
 
@@ -795,13 +881,99 @@ inline plugin_release()
     fi
 }
 
+/* Success is written under the very lock that was read. */
+inline check_served()
+{
+#ifdef SERVED_IS_CHECKED
+    assert(!HAS_LEASE(pair) || (node.lock != 0 && owner == served) || property_served)
+#else
+    skip
+#endif
+}
+
+#if FAIL > 0
+/*
+ * The plugin is told that the end could not be written. It may ask again, as one does whose
+ * agent is away; phase failed and the release go on behind, in the process Refusal. The
+ * success that was sent may land as late as it likes.
+ */
+inline refuse_behind()
+{
+    fail--;
+    refused_pod = served;
+    COPY(pair, refused_pair);
+    printf("plugin: pod %d is to be refused\n", served);
+    if
+    :: true
+    :: true -> late_pod = served; late_done = (HAS_LEASE(pair) -> pair.fence : 0)
+    fi;
+    if
+    :: true -> caller = 0 /* asks again */
+    :: true -> admission_fails()
+    fi
+}
+
+inline land_late_success()
+{
+    printf("the late success of pod %d lands\n", late_pod);
+    if
+#ifdef MUTANT_LATE_SUCCESS
+    :: EXISTS(late_pod) && pod[late_pod].left ->
+#else
+    :: EXISTS(late_pod) && pod[late_pod].left && !pod[late_pod].failed ->
+#endif
+       assert(node.lock != 0 && owner == late_pod || pod[late_pod].stage == FINISHED ||
+              property_served);
+       pod[late_pod].left = 0;
+       pod[late_pod].success = 1;
+       pod[late_pod].failed = 0;
+       pod[late_pod].served = 1;
+       pod[late_pod].done = late_done
+    :: else
+    fi;
+    late_pod = 0;
+    late_done = 0
+}
+
+proctype Refusal()
+{
+    unsigned freed : 2; /* of which the lock is gone */
+
+    do
+    :: atomic { refused_pod != 0 && freed == 0 && !pod[refused_pod].failed &&
+                EXISTS(refused_pod) ->
+        pod[refused_pod].failed = 1; pod[refused_pod].success = 0;
+        printf("plugin: phase failed on pod %d\n", refused_pod) }
+#ifdef MUTANT_FREED_BEFORE_FAILED
+    :: atomic { refused_pod != 0 && freed == 0 ->
+#else
+    :: atomic { refused_pod != 0 && freed == 0 &&
+                (pod[refused_pod].failed || !EXISTS(refused_pod)) ->
+#endif
+        if
+        :: SAME(refused_pair, node) && node.lock != 0 && EXISTS(refused_pod) ->
+           printf("plugin: the lock of pod %d goes\n", refused_pod);
+           node.lock = 0; owner = 0; node.kind = MEMORY; node.uid = 0; node.holder = 0;
+           node.attempt = 0; NODE_CHANGED
+        :: else
+        fi;
+        freed = refused_pod }
+    :: atomic { late_pod != 0 -> land_late_success() }
+    :: atomic { freed != 0 -> freed = 0; refused_pod = 0; refusal_ended = 1;
+        refused_pair.lock = 0; refused_pair.kind = 0; refused_pair.fence = 0;
+        refused_pair.uid = 0; refused_pair.holder = 0; refused_pair.attempt = 0 }
+    :: atomic { is_over -> break }
+    od
+}
+#endif
+
 inline plugin_allocate()
 {
     /* Two reads, begun after the call. */
     if
-    :: atomic { true -> callers = CALLERS; served = ANY_CALLER };
+    :: atomic { true -> START_OF_READS; callers = CALLERS; served = ANY_CALLER };
        atomic { true -> COPY(node, pair) }
-    :: atomic { true -> COPY(node, pair) };
+    :: atomic { true -> START_OF_READS; COPY(node, pair) };
        atomic { true -> callers = CALLERS; served = ANY_CALLER }
     fi;
     atomic {
@@ -812,8 +984,11 @@ inline plugin_allocate()
         fi;
 #endif
         if
-        :: callers != 1 || (HAS_LEASE(pair) && pair.uid != served) ||
-           (pair.lock != 0 && NAME_IN(pair.lock) != NAME_OF(served)) ->
+        :: READS_ARE_OLD -> goto reads
+        :: !READS_ARE_OLD &&
+           (callers != 1 || IS_BEING_REFUSED(served) ||
+            (HAS_LEASE(pair) && pair.uid != served) ||
+            (pair.lock != 0 && NAME_IN(pair.lock) != NAME_OF(served))) ->
            admission_fails();
            goto next
         :: else -> give_devices(served)
@@ -825,11 +1000,16 @@ inline plugin_allocate()
     atomic {
         if
         :: EXISTS(served) ->
+           check_served();
            pod[served].left = 0;
            pod[served].success = 1;
+           pod[served].failed = 0;
            pod[served].served = 1;
            pod[served].done = (HAS_LEASE(pair) -> pair.fence : 0)
-        :: else -> admission_fails(); goto next
+#if FAIL > 0
+        :: EXISTS(served) && fail > 0 && refused_pod == 0 -> refuse_behind(); goto next
+#endif
+        :: !EXISTS(served) -> admission_fails(); goto next
         fi
     };
     atomic {
@@ -898,7 +1078,7 @@ next:
         :: MAY_BE_ADMITTED(POD_C) -> caller = POD_C
         fi;
         printf("kubelet: Allocate of pod %d\n", caller) };
-       plugin_allocate();
+reads: plugin_allocate();
        atomic {
         if
         :: true -> pod[caller].listed = 1
@@ -1000,7 +1180,12 @@ proctype World()
     /* Nothing can move: whoever asks now must get the node. */
     :: timeout ->
         if
-        :: atomic { !sweep -> sweep = 1 }
+        :: atomic { !sweep ->
+#ifdef LEFT
+            /* Nobody waits: what was left behind is gone all the same. */
+            assert(!HAS_LEASE(node) || !IS_FINAL(node.uid, node.fence) || property_left);
+#endif
+            sweep = 1 }
         :: atomic { sweep -> /* No lock is left for ever, and nobody waits for ever. */
             assert(node.lock == 0 && replica[0].waiter == 0 && replica[1].waiter == 0 ||
                    property_stuck);
@@ -1102,10 +1287,14 @@ init
         select(strip : 0 .. STRIP);
         select(death : 0 .. DEATH);
         select(forget : 0 .. FORGET);
+        select(fail : 0 .. FAIL);
         run Scheduler(0);
         run Scheduler(1);
         run Kubelet();
         run World();
+#if FAIL > 0
+        run Refusal();
+#endif
 #ifdef HAMI
         run HamiScheduler();
 #endif
