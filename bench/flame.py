@@ -19,13 +19,23 @@ WIDTH, ROW, LEAST = 1000, 17, 0.005
 COLOURS = ("#f0b37a", "#f7cd9f")  # of every other row
 
 
+def name_of(symbol, library):
+    """A function's name; where it has none, that of its library."""
+    if symbol == "[unknown]":
+        return re.sub(r"(\.so|-[0-9]).*", "", library.rsplit("/", 1)[-1])
+    return re.sub(r"(\.isra|\.part|\.constprop|@@?).*", "", symbol)
+
+
 def stacks(lines):
     """One list of function names a sample, the outermost first."""
     stack = []
     for line in lines:
-        frame = re.match(r"\s+[0-9a-f]+ (.+?)(?:\+0x[0-9a-f]+)? \(", line)
+        frame = re.match(r"\s+[0-9a-f]+ (.+?)(?:\+0x[0-9a-f]+)? \((.*)\)$", line)
         if frame:
-            stack.append(re.sub(r"(\.isra|\.part|\.constprop|@@?).*", "", frame.group(1)))
+            name = name_of(*frame.groups())
+            # Functions without names that call one another are one box.
+            if frame.group(1) != "[unknown]" or not stack or stack[-1] != name:
+                stack.append(name)
         elif not line.strip() and stack:
             yield stack[::-1]
             stack = []
