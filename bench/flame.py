@@ -73,8 +73,10 @@ def draw(found, title, total):
     height = (rows + 2) * ROW
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
            'font-family="sans-serif" font-size="11">',
+           # REUSE-IgnoreStart
            "<!-- SPDX-FileCopyrightText: 2026 The libhaminodelock authors -->",
            "<!-- SPDX-License-Identifier: Apache-2.0 -->",
+           # REUSE-IgnoreEnd
            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
            f'<text x="4" y="13" font-size="13">{html.escape(title)} ({total} samples)</text>']
     for depth, left, share, name in found:

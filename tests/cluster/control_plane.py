@@ -14,7 +14,6 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 
 from cluster import api, certificates, deployment, manifests, processes
 

@@ -13,7 +13,7 @@ import shutil
 import ssl
 
 from checker import figures
-from cluster import burst, certificates, interplay_world, manifests, suites
+from cluster import burst, certificates, interplay_world, manifests
 
 PODS = 40
 WITHIN = 60.0

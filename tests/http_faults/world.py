@@ -167,4 +167,3 @@ def request(method, path, *lines, body=b"", host="localhost"):
     """A request with these header lines besides its Host."""
     text = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {host}", *lines])
     return text.encode() + END + body
-

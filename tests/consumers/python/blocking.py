@@ -383,5 +383,3 @@ def look(world):
             waiter.end().release()
         assert lock.stats().releases == 3
         assert lock.snapshot(node)[0].slots[0].state is SlotState.FREE
-
-

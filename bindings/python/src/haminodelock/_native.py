@@ -378,5 +378,3 @@ on_receive = RECEIVE(lambda number, result: _once(number, result[0]))
 
 def void(_: Any) -> None:
     """For callbacks without a result."""
-
-

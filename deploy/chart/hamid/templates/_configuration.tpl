@@ -1,5 +1,7 @@
-{{/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */}}
-{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- /*
+SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
 {{/* The two files that the scheduler's pod reads: hamid's, and kube-scheduler's. */}}
 
 {{- define "hamid.schedulerFile" -}}

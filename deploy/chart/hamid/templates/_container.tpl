@@ -1,5 +1,7 @@
-{{/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */}}
-{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- /*
+SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
 {{/* The container hamid of a scheduler pod, whosever that is, and what it mounts. */}}
 
 {{- define "hamid.probes" -}}

@@ -1,5 +1,7 @@
-{{/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */}}
-{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- /*
+SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
 {{/* The patches of HAMi's Deployment in mode beside-hami. Lists are merged by name and by mountPath. */}}
 
 {{- define "hamid.put" -}}

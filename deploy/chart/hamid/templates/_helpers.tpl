@@ -1,5 +1,7 @@
-{{/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */}}
-{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- /*
+SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
 {{/* Names and labels, and what follows from several values. */}}
 
 {{- define "hamid.isBeside" -}}
