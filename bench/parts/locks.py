@@ -78,11 +78,15 @@ def _chart(name, title, values):
 
 
 def _pairs(setting, program, findings):
-    values = _turns(setting, program, "pair", PAIRS | {"go": 5000000})
+    values = _turns(setting, program, "pair", PAIRS | {"go": 5000000, "writes": 50000})
     findings.figures["pair_ns"] = figures.figure(values["ours"], "ns")
+    bare = figures.figure(values["writes"], "ns").text()
+    over = figures.ratio(values["writes"], values["sem"]).text()
     findings.goals.append(figures.Goal(
         "pair_over_sem", "acquire and release over sem_wait and sem_post",
-        figures.ratio(values["ours"], values["sem"]), 3))
+        figures.ratio(values["ours"], values["sem"]), 3,
+        stopped_by="the two guarded writes into a store that others may read take "
+        f"{bare} by hami_transport_call(), without any lock: {over} times sem_t's pair"))
     findings.tables.append(_table("Take and give, one thread, nobody else", "ns", values))
     findings.charts.append(_chart("pair", "Take and give, one thread", values))
 
@@ -91,7 +95,11 @@ def _hand_offs(setting, program, findings):
     values = _turns(setting, program, "hand-off", HAND_OFFS)
     findings.goals.append(figures.Goal(
         "handoff_over_futex", "hand-off to a thread that sleeps over a bare futex's",
-        figures.ratio(values["ours"], values["futex"]), 1.2))
+        figures.ratio(values["ours"], values["futex"]), 1.2,
+        stopped_by="the futex's own hand-off takes "
+        f"{figures.figure(values['futex'], 'ns').text()} of "
+        f"{figures.figure(values['ours'], 'ns').text()}; on top come the hand-over's guarded "
+        "write, the choice of the next waiter, and two switches of threads of the bench's own"))
     findings.tables.append(_table("Hand-off between two threads", "ns", values))
     findings.charts.append(_chart("hand-off", "Hand-off between two threads", values))
 
@@ -118,7 +126,10 @@ def _waiters(setting, program, findings):
                                                                  "time of each"], rows))
     megabytes = figures.Figure(*(end * WAITERS[-1] / 1e6 for end in
                                  (each.median, each.low, each.high)), "MB")
-    findings.goals.append(figures.Goal("waiters_mb", "memory of 1,000,000 waiters", megabytes, 100))
+    findings.goals.append(figures.Goal(
+        "waiters_mb", "memory of 1,000,000 waiters", megabytes, 100,
+        stopped_by=f"a waiter takes {each.text()}: the texts of its owner (60), and its places in "
+        "the order of all, by lane, group, namespace and owner, and among the deadlines"))
 
 
 def run(setting):

@@ -10,7 +10,8 @@
  *   locks drain LOCK COUNT           ns a waiter, from its start to its end, of COUNT in one queue
  *
  * LOCK is ours (the whole lock protocol on the store in memory), or for comparison sem (sem_t),
- * condition (a mutex and a condition variable, with a count), futex (bare system calls), nsync.
+ * condition (a mutex and a condition variable, with a count), futex (bare system calls), nsync;
+ * and writes: the two guarded writes of a pair by themselves, with no lock around them.
  * In hand-off and threads each thread is an owner of its own. Not every lock does every task;
  * one that does not ends the program with code 2.
  */
@@ -35,6 +36,7 @@
 
 #include <hami/memory.h>
 #include <hami/nodelock.h>
+#include <hami/transport.h>
 
 #define THREADS_MAX 64
 #define NODE "node-1"
@@ -88,6 +90,34 @@ static int give_ours(unsigned me)
 {
     return hami_lease_release(ours.leases[me], hami_nodelock_in_ms(ours.lock, WAIT_MS),
                               NULL);
+}
+
+#define LOCK_TEXT "2026-01-01T00:00:00Z,default,pod-0"
+#define LEASE_TEXT                                                                       \
+    "{\"version\":1,\"lock\":\"" LOCK_TEXT                                               \
+    "\",\"uid\":\"pod-0\",\"fence\":\"1\",\"holder\":"                                   \
+    "\"0123456789abcdef0123456789abcdef\",\"attempt\":\"1\",\"free\":\"node\"}"
+
+static int write_texts(const char *lock, const char *lease, bool is_take)
+{
+    const struct hami_transport_edit edits[] = {
+        {HAMI_EDIT_PUT, HAMI_NODELOCK_KEY, is_take ? NULL : lock, is_take ? lock : NULL},
+        {HAMI_EDIT_PUT, "lease", is_take ? NULL : lease, is_take ? lease : NULL}};
+
+    return hami_transport_call(hami_memory_transport(ours.store), NODE, edits, 2, NULL,
+                               WAIT_MS, NULL, NULL);
+}
+
+static int take_writes(unsigned me)
+{
+    (void)me;
+    return write_texts(LOCK_TEXT, LEASE_TEXT, true);
+}
+
+static int give_writes(unsigned me)
+{
+    (void)me;
+    return write_texts(LOCK_TEXT, LEASE_TEXT, false);
 }
 
 static sem_t semaphore;
@@ -157,9 +187,8 @@ static int give_nsync(unsigned me)
 #endif
 
 static const struct lock locks[] = {
-    {"ours", take_ours, give_ours},
-    {"sem", take_sem, give_sem},
-    {"condition", take_condition, give_condition},
+    {"ours", take_ours, give_ours},    {"writes", take_writes, give_writes},
+    {"sem", take_sem, give_sem},       {"condition", take_condition, give_condition},
 #ifdef HAVE_NSYNC
     {"nsync", take_nsync, give_nsync},
 #endif

@@ -44,6 +44,11 @@ class LastLine(unittest.TestCase):
                 stem = re.sub(r"(_server|_kubesim)?_[0-9]+$", "", name)
                 self.assertRegex(text, rf'"{stem}[_"]', f"{part} never says {name}")
 
+    def test_every_goal_says_what_stops_it_where_it_is_missed(self):
+        for path in sorted((ROOT / "bench/parts").glob("[a-z]*.py")):
+            text = path.read_text(encoding="utf-8")
+            self.assertEqual(text.count("Goal("), text.count("stopped_by="), path.name)
+
     def test_a_name_that_was_not_found_is_null_and_named(self):
         found = {"burst": _found("burst", leave_out=["speedup_over_polling"])}
         line = run.last_line(["burst", "footprint"], found, ["footprint"])
