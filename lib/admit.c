@@ -41,24 +41,25 @@ static bool asks_for(const struct hami_wait *wait, const struct hami_internal_ke
     bool found = false;
 
     for (size_t i = 0; i < wait->key_count; i++) {
-        found = found || wait->keys[i] == key;
+        found = found || wait_keys(wait)[i] == key;
     }
     return found;
 }
 
-/* Who stands before `until`, which has this position, and asks for the key. */
+/* Who stands before `until` (NULL = all), which has this position, and asks for the key.
+ */
 static uint32_t ahead_for(const struct hami_internal_node *node,
                           const struct hami_internal_key *key,
-                          const struct hami_internal_list *until, uint32_t position)
+                          const struct hami_internal_waiter *until, uint32_t position)
 {
     uint32_t ahead = 0;
 
     if (node->slot_count == key->permits || position > AHEAD_LOOKS) {
         return position;
     }
-    for (const struct hami_internal_list *link = node->queue.waiters.next; link != until;
-         link = link->next) {
-        ahead += asks_for(LIST_ENTRY(link, struct hami_wait, queued.link), key);
+    for (const struct hami_internal_waiter *one = node->queue.first; one && one != until;
+         one = queue_next(one)) {
+        ahead += asks_for(LIST_ENTRY(one, struct hami_wait, queued), key);
     }
     return ahead;
 }
@@ -69,18 +70,19 @@ struct outlook {
 };
 
 static struct outlook look_ahead(const struct hami_wait *wait,
-                                 const struct hami_internal_list *until,
+                                 const struct hami_internal_waiter *until,
                                  uint32_t position, uint64_t now_ns)
 {
     const struct hami_internal_node *node = wait->node;
     struct outlook outlook = {0};
 
     for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_key *asked = wait_keys(wait)[i];
         struct hami_internal_standing_key key =
-            hami_internal_admit_look(node, wait->keys[i], now_ns);
-        uint32_t ahead = ahead_for(node, wait->keys[i], until, position);
+            hami_internal_admit_look(node, asked, now_ns);
+        uint32_t ahead = ahead_for(node, asked, until, position);
         uint64_t expected_ns = hami_internal_pace_expect(
-            key.hold_ns, ahead, wait->keys[i]->permits, key.standing, key.oldest_ns);
+            key.hold_ns, ahead, asked->permits, key.standing, key.oldest_ns);
         outlook.position = ahead > outlook.position ? ahead : outlook.position;
         if (expected_ns > outlook.expected_ns) {
             outlook.expected_ns = expected_ns;
@@ -93,8 +95,8 @@ static struct outlook look_ahead(const struct hami_wait *wait,
 void hami_internal_admit_foresee(const struct hami_wait *wait, uint64_t now_ns,
                                  struct hami_error *error)
 {
-    uint32_t position = hami_internal_tree_rank(&wait->queued.turn.branch);
-    struct outlook outlook = look_ahead(wait, &wait->queued.link, position, now_ns);
+    uint32_t position = hami_internal_tree_rank(&wait->queued.branch);
+    struct outlook outlook = look_ahead(wait, &wait->queued, position, now_ns);
 
     error->position = outlook.position;
     error->waiting = wait->node->waiter_count;
@@ -105,7 +107,7 @@ void hami_internal_admit_foresee(const struct hami_wait *wait, uint64_t now_ns,
 
 static void give_place(struct hami_wait *wait)
 {
-    struct hami_nodelock *lock = wait->lock;
+    struct hami_nodelock *lock = wait->node->lock;
     struct hami_internal_waiter *queued = &wait->queued;
 
     if (wait->try_only) {
@@ -113,9 +115,8 @@ static void give_place(struct hami_wait *wait)
     }
     if (atomic_load(&lock->keeps)) {
         (void)pthread_mutex_lock(&lock->kept_mutex);
-        queued->place =
-            hami_internal_places_take(lock->kept, wait->owner.uid, wait->node->name,
-                                      wait->since_ns, &queued->overtaken);
+        queued->place = hami_internal_places_take(lock->kept, wait->uid, wait->node->name,
+                                                  wait->since_ns, &queued->overtaken);
         atomic_store(&lock->keeps, lock->kept->count > 0);
         (void)pthread_mutex_unlock(&lock->kept_mutex);
     }
@@ -127,11 +128,11 @@ static void give_place(struct hami_wait *wait)
 
 static void keep_place(const struct hami_wait *wait)
 {
-    struct hami_nodelock *lock = wait->lock;
+    struct hami_nodelock *lock = wait->node->lock;
 
     if (wait->queued.place != 0) {
         (void)pthread_mutex_lock(&lock->kept_mutex);
-        hami_internal_places_keep(lock->kept, wait->owner.uid, wait->node->name,
+        hami_internal_places_keep(lock->kept, wait->uid, wait->node->name,
                                   wait->queued.place, wait->queued.overtaken,
                                   wait->since_ns);
         atomic_store(&lock->keeps, true);
@@ -144,7 +145,7 @@ static void keep_place(const struct hami_wait *wait)
 static struct outlook outlook_of(const struct hami_wait *wait)
 {
     uint32_t position;
-    const struct hami_internal_list *until =
+    const struct hami_internal_waiter *until =
         hami_internal_queue_find(&wait->node->queue, &wait->queued, &position);
 
     return look_ahead(wait, until, position, wait->since_ns);
@@ -161,7 +162,7 @@ static int refuse(const struct hami_wait *wait, atomic_uint_least64_t *counter,
     }
     wait->node->refusals++;
     hami_internal_count(counter);
-    hami_internal_count(&wait->lock->counters.refusals);
+    hami_internal_count(&wait->node->lock->counters.refusals);
     keep_place(wait);
     return HAMI_E_LIMIT;
 }
@@ -170,33 +171,29 @@ static int refuse(const struct hami_wait *wait, atomic_uint_least64_t *counter,
 static int check_room(const struct hami_wait *wait, struct hami_error *error)
 {
     const struct hami_internal_node *node = wait->node;
-    struct hami_nodelock *lock = wait->lock;
-    uint32_t own_max = lock->config.waiters_per_namespace_max, crowd_count;
-    const char *own = wait->owner.namespace_name;
+    struct hami_nodelock *lock = wait->node->lock;
+    uint32_t own_max = lock->config.waiters_per_namespace_max;
+    const struct hami_internal_crowd *own = wait->queued.crowd;
 
     if (own_max != 0) {
-        uint32_t own_count =
-            hami_internal_queue_of_namespace(&node->queue, wait->queued.namespace_hash);
-        if (own_count >= own_max) {
+        if (own->count >= own_max) {
             (void)hami_internal_errors_set(
                 error, HAMI_E_LIMIT,
                 "queue of %s is full for namespace %s: %u of %u waiters are its own, and "
                 "it may have %u",
-                node->name, own, own_count, node->waiter_count, own_max);
+                node->name, own->name, own->count, node->waiter_count, own_max);
             return refuse(wait, &lock->counters.refused_namespace, error);
         }
     }
     if (node->waiter_count < lock->config.waiters_per_node_max) {
         return 0;
     }
-    const struct hami_internal_waiter *crowd =
-        hami_internal_queue_crowd(&node->queue, &crowd_count);
+    const struct hami_internal_crowd *crowd = hami_internal_queue_crowd(&node->queue);
     if (crowd) {
         (void)hami_internal_errors_set(
             error, HAMI_E_LIMIT,
             "queue of %s is full: %u of %u waiters are of namespace %s", node->name,
-            crowd_count, node->waiter_count,
-            LIST_ENTRY(crowd, struct hami_wait, queued)->owner.namespace_name);
+            crowd->count, node->waiter_count, crowd->name);
     }
     return refuse(wait, &lock->counters.refused_full, error);
 }
@@ -206,8 +203,8 @@ static int check_patience(const struct hami_wait *wait, struct hami_error *error
     uint64_t left_ns =
         wait->deadline_ns > wait->since_ns ? wait->deadline_ns - wait->since_ns : 0;
 
-    if (!(wait->lock->config.flags & HAMI_NODELOCK_REFUSE_EARLY) || wait->try_only ||
-        wait->own) {
+    if (!(wait->node->lock->config.flags & HAMI_NODELOCK_REFUSE_EARLY) ||
+        wait->try_only || wait->own) {
         return 0;
     }
     struct outlook outlook = outlook_of(wait);
@@ -221,7 +218,7 @@ static int check_patience(const struct hami_wait *wait, struct hami_error *error
         " ms, and it waits for %" PRIu64 " ms at most",
         outlook.position, wait->node->name, outlook.hold_ns / NS_PER_MS,
         outlook.expected_ns / NS_PER_MS, left_ns / NS_PER_MS);
-    return refuse(wait, &wait->lock->counters.refused_early, error);
+    return refuse(wait, &wait->node->lock->counters.refused_early, error);
 }
 
 /* A try that would have to wait ends here. */
@@ -237,9 +234,10 @@ static bool must_wait(const struct hami_wait *wait)
     }
     for (size_t i = 0; i < wait->key_count; i++) {
         bool free = false;
-        for (size_t permit = 0; permit < wait->keys[i]->permits && !free; permit++) {
+        const struct hami_internal_key *key = wait_keys(wait)[i];
+        for (size_t permit = 0; permit < key->permits && !free; permit++) {
             const struct hami_internal_slot *slot =
-                hami_internal_node_slot(node, wait->keys[i], permit);
+                hami_internal_node_slot(node, key, permit);
             free = !slot->grant || (slot->grant->handed_off && !slot->grant->gone);
         }
         if (!free) {
@@ -255,14 +253,14 @@ static bool must_wait(const struct hami_wait *wait)
 /* Nobody looks for one that waits alone, unless news can come of its pod. */
 static void list_owner(struct hami_wait *wait)
 {
-    const struct hami_owner *owner = &wait->owner;
+    struct hami_owner owner = wait_owner(wait);
 
-    if (!wait->owner_link.listed) {
+    if (wait->owner_link.hash == 0) {
         hami_internal_owners_add(
             wait->node, &wait->owner_link,
-            hami_internal_owners_hash(owner->namespace_name, owner->name), wait);
+            hami_internal_owners_hash(owner.namespace_name, owner.name), OWNER_OF_WAIT);
         hami_internal_owners_add(wait->node, &wait->uid_link,
-                                 hami_internal_owners_uid_hash(owner->uid), wait);
+                                 hami_internal_owners_uid_hash(owner.uid), OWNER_UID);
     }
 }
 
@@ -271,22 +269,25 @@ static void insert(struct hami_wait *wait)
     struct hami_internal_node *node = wait->node;
 
     if (node->waiter_count == 1) {
-        list_owner(LIST_ENTRY(node->queue.waiters.next, struct hami_wait, queued.link));
+        list_owner(LIST_ENTRY(node->queue.first, struct hami_wait, queued));
     }
     if (node->waiter_count > 0 || node->lock->transport->inspect) {
         list_owner(wait);
     }
     hami_internal_queue_insert(&node->queue, &wait->queued);
     node->waiter_count++;
-    atomic_fetch_add_explicit(&wait->lock->counters.waiters, 1, memory_order_relaxed);
-    hami_internal_timers_set(&node->deadlines, &wait->timer, wait->deadline_ns);
+    atomic_fetch_add_explicit(&node->lock->counters.waiters, 1, memory_order_relaxed);
+    if (wait->deadline_ns != HAMI_DEADLINE_NEVER) {
+        wait->is_due = true;
+        hami_internal_sorted_insert(&node->due, &wait->due);
+    }
 }
 
 int hami_internal_admit_enqueue(struct hami_wait *wait, struct hami_error *error)
 {
     struct hami_internal_node *node = wait->node;
 
-    if (atomic_load(&wait->lock->closing)) {
+    if (atomic_load(&wait->node->lock->closing)) {
         return hami_internal_errors_set(error, HAMI_E_CLOSED,
                                         "the manager is shutting down");
     }

@@ -11,6 +11,7 @@
 #include "grant.h"
 #include "memory.h"
 #include "park.h"
+#include "pen.h"
 
 void hami_internal_after_init(struct hami_internal_after *after,
                               struct hami_internal_node *node)
@@ -30,6 +31,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
     after->abort = after->free_call = NULL;
     after->free_lease = NULL;
     after->log_count = 0;
+    after->end_count = 0;
     after->change_count = 0;
 }
 
@@ -166,6 +168,21 @@ static void give_memory_back(struct hami_internal_after *after)
     }
 }
 
+/* How a wait ended is kept with it; without memory as much of it as there is room for. */
+static void keep_ends(struct hami_internal_after *after)
+{
+    const struct hami_allocator *allocator = hami_internal_allocator(after->lock);
+
+    for (size_t i = 0; i < after->end_count; i++) {
+        struct hami_internal_end *end = &after->ends[i].wait->end;
+        end->text = hami_internal_memory_text(allocator, after->ends[i].text);
+        if (!end->text) {
+            pen_copy(end->brief, sizeof(end->brief), after->ends[i].text);
+        }
+    }
+    after->end_count = 0;
+}
+
 static void tell(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
@@ -198,6 +215,7 @@ void hami_internal_after_run(struct hami_internal_after *after)
         after->abort = NULL;
     }
     give_memory_back(after);
+    keep_ends(after);
     tell(after);
     hami_internal_dispatch_queue(after);
 }

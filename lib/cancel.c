@@ -78,9 +78,10 @@ static struct hami_wait *next_wait(hami_cancel *cancel)
     cancel->telling = NULL;
     (void)pthread_cond_broadcast(&cancel->told);
     if (!list_is_empty(&cancel->waits)) {
-        wait = LIST_ENTRY(cancel->waits.next, struct hami_wait, cancel_link);
-        list_remove(&wait->cancel_link);
-        cancel->telling = wait;
+        struct hami_internal_extra *extra =
+            LIST_ENTRY(cancel->waits.next, struct hami_internal_extra, cancel_link);
+        list_remove(&extra->cancel_link);
+        cancel->telling = wait = extra->wait;
         hami_internal_dispatch_kick(wait->node);
     }
     (void)pthread_mutex_unlock(&cancel->mutex);
@@ -97,7 +98,7 @@ int hami_cancel_fire(hami_cancel *cancel)
     /* A wait that is attached from now on looks at the flag itself. */
     if (!atomic_exchange(&cancel->fired, true)) {
         while ((wait = next_wait(cancel))) {
-            hami_internal_dispatch_wake(wait->lock);
+            hami_internal_dispatch_wake(wait->node->lock);
         }
     }
     return 0;
@@ -105,19 +106,21 @@ int hami_cancel_fire(hami_cancel *cancel)
 
 void hami_internal_cancel_attach(struct hami_wait *wait, hami_cancel *cancel)
 {
-    list_init(&wait->cancel_link);
+    struct hami_internal_extra *extra = wait_extra(wait);
+
     if (!cancel) {
         return;
     }
-    wait->cancel = hami_cancel_ref(cancel);
+    extra->cancel = hami_cancel_ref(cancel);
     (void)pthread_mutex_lock(&cancel->mutex);
-    list_insert(&cancel->waits, &wait->cancel_link);
+    list_insert(&cancel->waits, &extra->cancel_link);
     (void)pthread_mutex_unlock(&cancel->mutex);
 }
 
 void hami_internal_cancel_detach(struct hami_wait *wait)
 {
-    hami_cancel *cancel = wait->cancel;
+    struct hami_internal_extra *extra = wait_extra(wait);
+    hami_cancel *cancel = extra ? extra->cancel : NULL;
 
     if (!cancel) {
         return;
@@ -126,7 +129,14 @@ void hami_internal_cancel_detach(struct hami_wait *wait)
     while (cancel->telling == wait) {
         (void)pthread_cond_wait(&cancel->told, &cancel->mutex);
     }
-    list_remove(&wait->cancel_link);
+    list_remove(&extra->cancel_link);
     (void)pthread_mutex_unlock(&cancel->mutex);
-    wait->cancel = hami_cancel_unref(cancel);
+    extra->cancel = hami_cancel_unref(cancel);
+}
+
+bool hami_internal_cancel_is_fired(const struct hami_wait *wait)
+{
+    const struct hami_internal_extra *extra = wait_extra(wait);
+
+    return extra && hami_cancel_is_fired(extra->cancel);
 }

@@ -11,9 +11,11 @@
 
 #include "admit.h"
 #include "after.h"
+#include "cancel.h"
 #include "errors.h"
 #include "grant.h"
 #include "node.h"
+#include "pen.h"
 
 void hami_internal_node_end_grant(struct hami_internal_node *node,
                                   struct hami_internal_grant *grant, int code,
@@ -90,18 +92,22 @@ static void count_end(struct hami_nodelock *lock, int code)
     atomic_fetch_sub_explicit(&counters->waiters, 1, memory_order_relaxed);
 }
 
-static void give_share(struct hami_wait *wait, struct hami_internal_grant *grant)
+static void give_share(struct hami_wait *wait, struct hami_internal_grant *grant,
+                       struct hami_internal_after *after)
 {
     hami_lease *lease = wait->lease;
 
-    if (grant == wait->grant) {
-        grant->judged = wait->judged;
-        wait->judged = NULL;
+    if (grant == lease->turn.grant) {
+        grant->judged = lease->turn.judged;
+    } else {
+        hami_internal_after_free_facts(after, lease->turn.judged);
     }
+    lease->turn.judged = NULL;
     lease->grant = grant;
     grant->shares++;
     list_insert(&wait->node->leases, &lease->link);
-    atomic_fetch_add_explicit(&wait->lock->counters.leases, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&wait->node->lock->counters.leases, 1,
+                              memory_order_relaxed);
 }
 
 /* The grant made for a wait stays with the node while its write is in flight or in doubt.
@@ -110,10 +116,13 @@ static void part_from_grant(struct hami_wait *wait,
                             const struct hami_internal_grant *given,
                             struct hami_internal_after *after)
 {
-    struct hami_internal_grant *grant = wait->grant;
+    struct hami_internal_grant *grant = wait->lease ? wait->lease->turn.grant : NULL;
 
-    wait->grant = NULL;
-    if (!grant || grant == given) {
+    if (!grant) {
+        return;
+    }
+    wait->lease->turn.grant = NULL;
+    if (grant == given) {
         return;
     }
     if (grant->state == GRANT_TAKING) {
@@ -127,8 +136,8 @@ static void part_from_grant(struct hami_wait *wait,
  * whatever another of its waits left behind. */
 static void settle_place(const struct hami_wait *wait, int code)
 {
-    struct hami_nodelock *lock = wait->lock;
-    const char *uid = wait->owner.uid, *node = wait->node->name;
+    struct hami_nodelock *lock = wait->node->lock;
+    const char *uid = wait->uid, *node = wait->node->name;
     uint64_t now = wait->node->now_ns;
     bool left =
         code == HAMI_E_TIMEDOUT || code == HAMI_E_CANCELED || code == HAMI_E_LIMIT;
@@ -148,64 +157,109 @@ static void settle_place(const struct hami_wait *wait, int code)
     (void)pthread_mutex_unlock(&lock->kept_mutex);
 }
 
-void hami_internal_node_end_wait(struct hami_wait *wait, int code,
-                                 struct hami_internal_grant *grant,
-                                 struct hami_internal_after *after, const char *format,
-                                 ...)
+/* It leaves the queue and all indices. */
+static void leave(struct hami_wait *wait)
 {
     struct hami_internal_node *node = wait->node;
-    struct hami_error outlook = {.position = 0};
-    va_list arguments;
 
-    wait->ended = true;
-    if (code == HAMI_E_TIMEDOUT || code == HAMI_E_LIMIT) {
-        hami_internal_admit_foresee(wait, node->now_ns, &outlook);
-        node->refusals += code == HAMI_E_LIMIT;
-    }
-    if (code == 0) {
-        hami_internal_queue_served(&node->queue, &wait->queued);
-    }
     hami_internal_queue_remove(&node->queue, &wait->queued);
     hami_internal_owners_remove(node, &wait->owner_link);
     hami_internal_owners_remove(node, &wait->uid_link);
     node->waiter_count--;
     node->suspects -= wait->asker == ASKER_SUSPECT;
     node->owners -= wait->own;
-    hami_internal_timers_clear(&node->deadlines, &wait->timer);
+    if (wait->is_due) {
+        hami_internal_sorted_remove(&node->due, &wait->due);
+    }
     if (node->operation_wait == wait) {
         node->operation_wait = NULL;
     }
+}
+
+/* Where the text of its end is to be written, and how much room there is. One that is not
+ * blocked has memory of its own for it when the mutex is free. */
+static char *text_of(struct hami_wait *wait, struct hami_internal_after *after,
+                     size_t *ret_room)
+{
+    struct hami_internal_blocked *blocked =
+        LIST_ENTRY(wait, struct hami_internal_blocked, wait);
+
+    *ret_room = HAMI_INTERNAL_END_TEXT;
+    if (wait->blocking) {
+        wait->end.text = blocked->text;
+        return blocked->text;
+    }
+    if (after->end_count < sizeof(after->ends) / sizeof(after->ends[0])) {
+        after->ends[after->end_count].wait = wait;
+        return after->ends[after->end_count++].text;
+    }
+    /* Only where many end at once for one reason. */
+    *ret_room = sizeof(wait->end.brief);
+    return wait->end.brief;
+}
+
+static void tell_end(struct hami_wait *wait, struct hami_internal_after *after)
+{
+    if (wait->blocking) {
+        hami_internal_after_wake(
+            after, &LIST_ENTRY(wait, struct hami_internal_blocked, wait)->parking);
+    } else {
+        list_insert(&after->ready_waits, &wait->end.ready_link);
+    }
+}
+
+void hami_internal_node_end_wait(struct hami_wait *wait, int code,
+                                 struct hami_internal_grant *grant,
+                                 struct hami_internal_after *after, const char *format,
+                                 ...)
+{
+    struct hami_internal_node *node = wait->node;
+    struct hami_internal_extra *extra = wait_extra(wait);
+    struct hami_error outlook = {.position = 0};
+    char text[HAMI_INTERNAL_END_TEXT];
+
+    if (code == HAMI_E_TIMEDOUT || code == HAMI_E_LIMIT) {
+        hami_internal_admit_foresee(wait, node->now_ns, &outlook);
+        node->refusals += code == HAMI_E_LIMIT;
+    }
+    if (code == 0) {
+        hami_internal_queue_served(&node->queue, &wait->queued);
+    } else { /* of texts that go when it leaves */
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+    }
+    leave(wait);
     settle_place(wait, code);
-    /* It has left the queue and all indices: from here on `end` has their room. */
+    /* From here on `end` has the room of what it left. */
+    wait->ended = true;
     wait->end.code = code;
     wait->end.position = outlook.position;
     wait->end.waiting = outlook.waiting;
     wait->end.expected_ns = outlook.expected_ns;
-    wait->end.text[0] = '\0';
+    wait->end.extra = extra;
+    wait->end.text = NULL;
+    wait->end.brief[0] = '\0';
     if (code < 0) {
-        va_start(arguments, format);
-        (void)vsnprintf(wait->end.text, sizeof(wait->end.text), format, arguments);
-        va_end(arguments);
-    }
-    if (code == 0) {
-        give_share(wait, grant);
+        size_t room;
+        char *to = text_of(wait, after, &room);
+        pen_copy(to, room, text);
+    } else {
+        give_share(wait, grant, after);
     }
     part_from_grant(wait, grant, after);
     count_end(node->lock, code);
-    if (wait->blocking) {
-        hami_internal_after_wake(after, &wait->parking);
-    } else {
-        list_insert(&after->ready_waits, &wait->ready_link);
-    }
+    tell_end(wait, after);
 }
 
 void hami_internal_node_end_all_waits(struct hami_internal_node *node, int code,
                                       struct hami_internal_after *after, const char *text)
 {
-    while (!list_is_empty(&node->queue.waiters)) {
+    while (node->queue.first) {
         hami_internal_node_end_wait(
-            LIST_ENTRY(node->queue.waiters.next, struct hami_wait, queued.link), code,
-            NULL, after, "%s", text);
+            LIST_ENTRY(node->queue.first, struct hami_wait, queued), code, NULL, after,
+            "%s", text);
     }
 }
 
@@ -236,10 +290,10 @@ void hami_internal_node_end_done(struct hami_internal_node *node,
 void hami_internal_node_cancel(struct hami_internal_node *node,
                                struct hami_internal_after *after)
 {
-    LIST_EACH_SAFE(link, next, &node->queue.waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
-        if (hami_cancel_is_fired(wait->cancel)) {
+    for (struct hami_internal_waiter *one = node->queue.first, *next; one; one = next) {
+        struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        next = queue_next(one);
+        if (hami_internal_cancel_is_fired(wait)) {
             hami_internal_node_end_wait(wait, HAMI_E_CANCELED, NULL, after,
                                         "cancelled while waiting for node %s",
                                         node->name);
@@ -252,9 +306,10 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
 {
     const struct hami_internal_node *node = wait->node;
     const struct hami_internal_slot *slot =
-        hami_internal_node_slot(node, wait->keys[0], 0);
+        hami_internal_node_slot(node, wait_keys(wait)[0], 0);
+    int failure = wait->lease ? wait->lease->turn.failure : 0;
 
-    int failure = wait->failure ? wait->failure : node->failure;
+    failure = failure ? failure : node->failure;
 
     if (failure) {
         hami_internal_node_end_wait(
@@ -289,16 +344,19 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
     }
 }
 
-void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
+bool hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
                                struct hami_internal_after *after)
 {
     struct hami_internal_timer *timer;
+    struct hami_wait *wait;
 
-    while ((timer = hami_internal_timers_pop(&node->deadlines, now_ns))) {
-        if (timer->kind == TIMER_WAIT) {
-            end_late(LIST_ENTRY(timer, struct hami_wait, timer), after);
-            continue;
+    while ((wait = hami_internal_node_due(node)) && wait->deadline_ns <= now_ns) {
+        if (after->end_count == sizeof(after->ends) / sizeof(after->ends[0])) {
+            return false;
         }
+        end_late(wait, after);
+    }
+    while ((timer = hami_internal_timers_pop(&node->deadlines, now_ns))) {
         struct hami_internal_done *done =
             LIST_ENTRY(timer, struct hami_internal_done, timer);
         if (!done->check) {
@@ -308,6 +366,7 @@ void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
             node, done, HAMI_E_IN_DOUBT, after,
             "node %s: no sure answer from the store before the deadline", node->name);
     }
+    return true;
 }
 
 void hami_internal_node_end_dones(struct hami_internal_node *node,

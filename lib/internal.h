@@ -26,6 +26,7 @@
 #include "places.h"
 #include "protocol.h"
 #include "queue.h"
+#include "sorted.h"
 #include "timers.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -61,6 +62,8 @@ struct hami_internal_parking {
 #define HAMI_INTERNAL_YIELD_NS (50 * NS_PER_MS)
 /* Senseless answers in a row that end a wait with PROTO. */
 #define HAMI_INTERNAL_PROTO_MAX 3
+/* Room for the text of how a wait ended. */
+#define HAMI_INTERNAL_END_TEXT 400
 /* Lock keys of one manager, and records of one node. */
 #define HAMI_INTERNAL_KEYS_MAX 64
 
@@ -96,6 +99,7 @@ struct hami_internal_pair {
 /* One record of a node, as last known. Guarded by the node's mutex. */
 struct hami_internal_slot {
     const struct hami_internal_key *key;
+    struct hami_internal_node *node;
     size_t permit;
     bool known; /* the pair is from the store */
     struct hami_internal_pair pair;
@@ -178,12 +182,24 @@ struct hami_internal_done {
     struct hami_error error;
 };
 
-/* Guarded by the node's mutex. */
+/* What only the turn of a wait needs, from the first look at it on. */
+struct hami_internal_turn {
+    struct hami_internal_grant *grant; /* made for it; NULL = none yet */
+    struct hami_internal_facts
+        *judged;       /* what its asker's inspection told; NULL = nothing */
+    uint64_t asker_ns; /* when that began */
+    uint64_t retry_ns; /* it is not tried again before */
+    uint32_t retries, senseless;
+    int failure; /* last code that a retry may mend; 0 = none */
+};
+
+/* Made when somebody's turn comes. Guarded by the node's mutex. */
 struct hami_lease {
     struct hami_internal_list link; /* node.leases */
     struct hami_nodelock *lock;
     struct hami_internal_node *node;
-    struct hami_internal_grant *grant;
+    struct hami_internal_grant *grant; /* NULL until it is granted */
+    struct hami_internal_turn turn;    /* until then */
     uint32_t references; /* the holder's, and one while the loss is being told */
     bool told_lost;
 };
@@ -194,12 +210,24 @@ enum hami_internal_asker {
     ASKER_SUSPECT /* a watch contradicts: read it now, wherever it stands in the queue */
 };
 
+/* What few waits have: a group, a cancel flag. It stands behind the wait. */
+struct hami_internal_extra {
+    struct hami_internal_member member; /* wait.queued.member */
+    const char *group;                  /* NULL = none */
+    struct hami_wait *wait;
+    hami_cancel *cancel;
+    struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
+};
+
 /* How a wait ended: the parts of its hami_error. */
 struct hami_internal_end {
     int code;
     uint32_t position, waiting;
     uint64_t expected_ns;
-    char text[400];
+    struct hami_internal_extra *extra;    /* NULL = none */
+    struct hami_internal_list ready_link; /* after.ready_waits and nodelock.ready_waits */
+    char *text; /* in its own memory, or the blocked caller's; NULL = it is `brief` */
+    char brief[112];
 };
 
 /*
@@ -212,33 +240,56 @@ struct hami_wait {
         struct {                                /* until it has ended */
             struct hami_internal_waiter queued; /* node.queue */
             struct hami_internal_owner_link owner_link, uid_link;
-            struct hami_internal_timer timer; /* node.deadlines, kind TIMER_WAIT */
+            struct hami_internal_leaf due; /* node.due, if is_due */
         };
         struct hami_internal_end end;
     };
-    struct hami_internal_list ready_link;  /* after.ready and nodelock.ready */
-    struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
-    struct hami_nodelock *lock;
     struct hami_internal_node *node;
-    const struct hami_internal_key **keys; /* behind the struct, as all texts */
-    struct hami_owner owner;
-    const char *group; /* NULL = none */
+    union {
+        const struct hami_internal_key *key;   /* if it is one */
+        const struct hami_internal_key **keys; /* if there are more; behind the struct */
+    };
+    const char *name, *uid; /* the owner's; its namespace is that of the crowd */
     uint64_t since_ns, deadline_ns;
-    bool try_only, own, ended, blocking;
-    uint8_t key_count;
-    enum hami_internal_asker asker;
-    uint64_t asker_ns;                  /* when its inspection began */
-    struct hami_internal_facts *judged; /* what that told; NULL = nothing */
-    uint64_t retry_ns;
-    uint32_t retries, senseless;
-    int failure; /* last code that a retry may mend; 0 = none */
-    struct hami_internal_parking parking;
-    struct hami_internal_grant *grant; /* made when its turn comes; see serve.c */
-    hami_lease *lease;                 /* likewise */
+    hami_lease *lease; /* made when its turn comes; see serve.c */
     hami_acquired_fn callback;
     void *data;
-    hami_cancel *cancel;
+    bool try_only : 1, own : 1, ended : 1, blocking : 1, is_due : 1;
+    uint8_t key_count;
+    uint8_t asker; /* enum hami_internal_asker */
 };
+
+/* A wait whose caller is blocked; all of it is in its frame. */
+struct hami_internal_blocked {
+    struct hami_wait wait;
+    struct hami_internal_extra extra;
+    const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
+    struct hami_internal_parking parking;
+    char text[HAMI_INTERNAL_END_TEXT];
+};
+
+static inline const struct hami_internal_key *const *
+wait_keys(const struct hami_wait *wait)
+{
+    return wait->key_count == 1 ? &wait->key
+                                : (const struct hami_internal_key *const *)wait->keys;
+}
+
+/* Until it has ended. */
+static inline struct hami_owner wait_owner(const struct hami_wait *wait)
+{
+    return (struct hami_owner){wait->queued.crowd->name, wait->name, wait->uid};
+}
+
+static inline struct hami_internal_extra *wait_extra(const struct hami_wait *wait)
+{
+    struct hami_internal_member *member = wait->queued.member;
+
+    if (wait->ended) {
+        return wait->end.extra;
+    }
+    return member ? LIST_ENTRY(member, struct hami_internal_extra, member) : NULL;
+}
 
 enum hami_internal_operation {
     OPERATION_NONE = 0,
@@ -251,7 +302,7 @@ enum hami_internal_operation {
     OPERATION_REVOKE_OWN     /* of a grant that is to be released */
 };
 
-enum { TIMER_NODE = 0, TIMER_WAIT, TIMER_DONE };
+enum { TIMER_NODE = 0, TIMER_DONE };
 
 /* A node that is known. */
 struct hami_internal_node {
@@ -271,7 +322,8 @@ struct hami_internal_node {
     struct hami_internal_queue queue;
     uint32_t waiter_count, suspects, owners;
     struct hami_internal_list grants, leases, checks;
-    struct hami_internal_heap deadlines; /* of waits, releases and checks */
+    struct hami_internal_sorted due;     /* waits by their deadlines */
+    struct hami_internal_heap deadlines; /* of releases and checks */
     /* the one operation in flight */
     enum hami_internal_operation operation;
     hami_call *call;
@@ -328,6 +380,11 @@ struct hami_internal_after {
         char line[480];
     } logs[4];
     size_t log_count;
+    struct {
+        struct hami_wait *wait;
+        char text[HAMI_INTERNAL_END_TEXT];
+    } ends[4]; /* texts of waits in ready_waits */
+    size_t end_count;
     struct {
         struct hami_lock_change change; /* its texts are below */
         char node[HAMI_NODELOCK_NODE_MAX + 1];

@@ -166,6 +166,7 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
                                                    struct hami_internal_slot *slot)
 {
     const struct hami_internal_grant *grant = slot->grant;
+    const struct hami_owner owner = wait_owner(wait);
 
     if (!slot->known) {
         round->node->want_read = true;
@@ -182,7 +183,7 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
         return LOOK_BLOCKED;
     }
     if (slot->record.kind == HAMI_LOCK_FREE ||
-        hami_internal_node_is_own(slot, &wait->owner)) {
+        hami_internal_node_is_own(slot, &owner)) {
         slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
         return LOOK_AVAILABLE;
     }

@@ -230,7 +230,7 @@ static bool adopt_left_behind(struct hami_internal_node *node, uint64_t now,
 {
     uint64_t limit_ns = node->lock->config.hold_limit_ms * NS_PER_MS;
 
-    for (size_t i = 0; i < node->slot_count && list_is_empty(&node->queue.waiters); i++) {
+    for (size_t i = 0; i < node->slot_count && !node->queue.first; i++) {
         struct hami_internal_slot *slot = node->slots[i];
         if (!is_left_behind(node, slot)) {
             continue;

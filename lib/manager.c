@@ -93,7 +93,6 @@ static void destroy(struct hami_nodelock *lock)
 
     hami_internal_nodes_done(lock);
     hami_internal_call_free(atomic_load(&lock->spare_call));
-    hami_internal_owners_done(lock);
     hami_internal_keys_done(lock);
     hami_internal_memory_free(&allocator, lock->kept);
     hami_internal_memory_free(&allocator, (void *)lock->config.key);
@@ -159,8 +158,8 @@ static int init(struct hami_nodelock *lock)
     if (init_locks(lock) < 0 || !lock->config.key || !lock->kept || !lock->fork_page) {
         return HAMI_E_NOMEM;
     }
+    hami_internal_owners_init(lock);
     int code = hami_internal_nodes_init(lock);
-    code = code < 0 ? code : hami_internal_owners_init(lock);
     return code < 0 ? code : make_holder(lock);
 }
 

@@ -160,12 +160,12 @@ static bool is_owner(const char *namespace_name, const char *name,
 static void suspect(struct hami_wait *wait, const struct hami_owner *owner,
                     const struct hami_owner_facts *facts)
 {
-    const struct hami_owner *waiting = &wait->owner;
+    const struct hami_owner waiting = wait_owner(wait);
 
     if (wait->asker != ASKER_SUSPECT &&
-        is_owner(waiting->namespace_name, waiting->name, owner) &&
+        is_owner(waiting.namespace_name, waiting.name, owner) &&
         (!facts->known ||
-         hami_internal_protocol_unfit(facts, waiting->uid, wait->node->name))) {
+         hami_internal_protocol_unfit(facts, waiting.uid, wait->node->name))) {
         wait->asker = ASKER_SUSPECT;
         wait->node->suspects++;
     }
@@ -185,9 +185,9 @@ static void suspect_waiters(struct hami_internal_node *node,
         suspect(waits[i], owner, facts);
     }
     if (count > WAITS_ROOM) {
-        LIST_EACH(link, &node->queue.waiters)
-        {
-            suspect(LIST_ENTRY(link, struct hami_wait, queued.link), owner, facts);
+        for (struct hami_internal_waiter *one = node->queue.first; one;
+             one = queue_next(one)) {
+            suspect(LIST_ENTRY(one, struct hami_wait, queued), owner, facts);
         }
     }
 }

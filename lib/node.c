@@ -26,9 +26,10 @@
 #define WAITS_ROOM 16 /* of one owner; where more wait, all are looked at */
 
 struct hami_internal_slot *
-hami_internal_node_slot_new(const struct hami_nodelock *lock,
+hami_internal_node_slot_new(struct hami_internal_node *node,
                             const struct hami_internal_key *key, size_t permit)
 {
+    const struct hami_nodelock *lock = node->lock;
     const struct hami_allocator *allocator = hami_internal_allocator(lock);
     struct hami_internal_slot *slot = hami_internal_memory_zero(allocator, sizeof(*slot));
 
@@ -36,6 +37,7 @@ hami_internal_node_slot_new(const struct hami_nodelock *lock,
         return NULL;
     }
     slot->key = key;
+    slot->node = node;
     slot->permit = permit;
     slot->record.size = sizeof(slot->record);
     slot->pair.lock_text.capacity = HAMI_LOCK_VALUE_MAX;
@@ -71,6 +73,43 @@ void hami_internal_node_slot_free(const struct hami_nodelock *lock,
     }
 }
 
+static struct hami_wait *due_wait(const struct hami_internal_leaf *leaf)
+{
+    return LIST_ENTRY(leaf, struct hami_wait, due);
+}
+
+/* Of those that are due at a time the first that came. */
+static int compare_due(const struct hami_internal_leaf *a,
+                       const struct hami_internal_leaf *b)
+{
+    const struct hami_wait *one = due_wait(a), *other = due_wait(b);
+
+    if (one->deadline_ns != other->deadline_ns) {
+        return one->deadline_ns < other->deadline_ns ? -1 : 1;
+    }
+    if (one->queued.place != other->queued.place) {
+        return one->queued.place < other->queued.place ? -1 : 1;
+    }
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+struct hami_wait *hami_internal_node_due(const struct hami_internal_node *node)
+{
+    struct hami_internal_leaf *first = hami_internal_sorted_first(&node->due);
+
+    return first ? due_wait(first) : NULL;
+}
+
+static void free_crowds(const struct hami_allocator *allocator,
+                        struct hami_internal_list *crowds)
+{
+    LIST_EACH_SAFE(link, next, crowds)
+    {
+        hami_internal_memory_free(allocator,
+                                  LIST_ENTRY(link, struct hami_internal_crowd, link));
+    }
+}
+
 struct hami_internal_node *hami_internal_node_new(struct hami_nodelock *lock,
                                                   const char *name, uint64_t hash)
 {
@@ -93,6 +132,7 @@ struct hami_internal_node *hami_internal_node_new(struct hami_nodelock *lock,
     list_init(&node->link);
     list_init(&node->kick_link);
     hami_internal_queue_init(&node->queue, lock->config.overtaken_max);
+    node->due.compare = compare_due;
     list_init(&node->grants);
     list_init(&node->leases);
     list_init(&node->checks);
@@ -114,6 +154,8 @@ struct hami_internal_node *hami_internal_node_free(struct hami_internal_node *no
     for (size_t i = 0; i < node->slot_count; i++) {
         hami_internal_node_slot_free(lock, node->slots[i]);
     }
+    free_crowds(allocator, &node->queue.crowds);
+    free_crowds(allocator, &node->queue.deserted);
     hami_internal_call_free(node->spare_call);
     hami_internal_call_free(node->call);
     hami_internal_grant_free(lock, node->spare_grant);
@@ -147,8 +189,7 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
     if (known) {
         return 0;
     }
-    struct hami_internal_slot *slot =
-        hami_internal_node_slot_new(node->lock, key, permit);
+    struct hami_internal_slot *slot = hami_internal_node_slot_new(node, key, permit);
     int code = slot ? 0 : HAMI_E_NOMEM;
     (void)pthread_mutex_lock(&node->mutex);
     if (slot && !hami_internal_node_slot(node, key, permit)) {
@@ -218,7 +259,7 @@ int hami_internal_node_add_history(struct hami_internal_node *node)
 
 bool hami_internal_node_is_idle(const struct hami_internal_node *node)
 {
-    return list_is_empty(&node->queue.waiters) && list_is_empty(&node->grants) &&
+    return !node->queue.first && list_is_empty(&node->grants) &&
            list_is_empty(&node->leases) && list_is_empty(&node->checks) &&
            node->operation == OPERATION_NONE && !node->doubt;
 }
@@ -273,10 +314,11 @@ static bool is_own_slot(const struct hami_internal_slot *slot,
 
 void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wait *wait)
 {
+    const struct hami_owner owner = wait_owner(wait);
     bool own = false;
 
     for (size_t i = 0; i < node->slot_count && !own; i++) {
-        own = is_own_slot(node->slots[i], &wait->owner);
+        own = is_own_slot(node->slots[i], &owner);
     }
     node->owners += own;
     node->owners -= wait->own;
@@ -285,10 +327,9 @@ void hami_internal_node_mark_own(struct hami_internal_node *node, struct hami_wa
 
 static void mark_each_own(struct hami_internal_node *node)
 {
-    LIST_EACH(link, &node->queue.waiters)
-    {
-        hami_internal_node_mark_own(node,
-                                    LIST_ENTRY(link, struct hami_wait, queued.link));
+    for (struct hami_internal_waiter *one = node->queue.first; one;
+         one = queue_next(one)) {
+        hami_internal_node_mark_own(node, LIST_ENTRY(one, struct hami_wait, queued));
     }
 }
 
@@ -309,7 +350,7 @@ void hami_internal_node_mark_all_own(struct hami_internal_node *node)
 {
     struct hami_wait *waits[WAITS_ROOM];
 
-    if (list_is_empty(&node->queue.waiters)) {
+    if (!node->queue.first) {
         return;
     }
     /* One that waits alone may not be listed; those that were marked are rare, and soon

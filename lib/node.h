@@ -14,7 +14,7 @@ struct hami_internal_node *hami_internal_node_free(struct hami_internal_node *no
 /* A slot for one record, with room for what we write. Made without a lock. NULL = out of
  * memory. */
 struct hami_internal_slot *
-hami_internal_node_slot_new(const struct hami_nodelock *lock,
+hami_internal_node_slot_new(struct hami_internal_node *node,
                             const struct hami_internal_key *key, size_t permit);
 void hami_internal_node_slot_free(const struct hami_nodelock *lock,
                                   struct hami_internal_slot *slot);
@@ -114,8 +114,12 @@ void hami_internal_node_end_dones(struct hami_internal_node *node,
 void hami_internal_node_cancel(struct hami_internal_node *node,
                                struct hami_internal_after *after);
 
-/* Ends what is past its deadline. */
-void hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
+/* The wait whose deadline is the first; NULL = none has one. */
+struct hami_wait *hami_internal_node_due(const struct hami_internal_node *node);
+
+/* Ends what is past its deadline. False if there is more: the mutex is to be let go
+ * first, so that `after` has room. */
+bool hami_internal_node_expire(struct hami_internal_node *node, uint64_t now_ns,
                                struct hami_internal_after *after);
 
 /*

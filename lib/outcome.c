@@ -62,7 +62,7 @@ static void apply_news(struct hami_internal_node *node, struct hami_internal_slo
     }
     if (number == 0 || (grant && !is_newer_than_grant(slot, pair))) {
         /* It can't be told whether this is older than what is known. */
-        node->want_read = slot->known || !list_is_empty(&node->queue.waiters);
+        node->want_read = slot->known || node->queue.first != NULL;
         return;
     }
     hami_internal_node_swap_pair(node, slot, pair, after);

@@ -41,11 +41,12 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
         bool suspect = wait->asker == ASKER_SUSPECT;
         const char *unfit =
             facts->facts.known
-                ? hami_internal_protocol_unfit(&facts->facts, wait->owner.uid, node->name)
+                ? hami_internal_protocol_unfit(&facts->facts, wait->uid, node->name)
                 : NULL;
-        hami_internal_after_free_facts(after, wait->judged);
-        wait->judged = facts;
-        wait->asker_ns = began_ns;
+        struct hami_internal_turn *turn = &wait->lease->turn;
+        hami_internal_after_free_facts(after, turn->judged);
+        turn->judged = facts;
+        turn->asker_ns = began_ns;
         node->suspects -= suspect;
         wait->asker = ASKER_FIT;
         if (!facts->facts.known || (unfit && facts->facts.source != HAMI_FACTS_READ)) {
@@ -58,7 +59,7 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
         } else if (unfit) {
             hami_internal_node_end_wait(
                 wait, HAMI_E_LOST, NULL, after, "pod %s/%s, node %s: %s",
-                wait->owner.namespace_name, wait->owner.name, node->name, unfit);
+                wait->queued.crowd->name, wait->name, node->name, unfit);
         }
     }
 }
@@ -68,10 +69,10 @@ void hami_internal_outcome_asker_inspected(struct hami_wait *wait,
  * again. */
 static void renew_askers(struct hami_internal_node *node, const char *uid)
 {
-    LIST_EACH(link, &node->queue.waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
-        if (wait->asker == ASKER_FIT && (!uid || strcmp(wait->owner.uid, uid) == 0)) {
+    for (struct hami_internal_waiter *one = node->queue.first; one;
+         one = queue_next(one)) {
+        struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        if (wait->asker == ASKER_FIT && (!uid || strcmp(wait->uid, uid) == 0)) {
             wait->asker = ASKER_UNKNOWN;
         }
     }

@@ -45,12 +45,13 @@ static void settle_take(struct hami_internal_node *node,
         node->reread_ns = grant->write_deadline_ns;
     }
     hami_internal_outcome_not_granted(node, grant, after);
-    if (taker && taker->senseless >= HAMI_INTERNAL_PROTO_MAX) {
+    if (taker && taker->lease->turn.senseless >= HAMI_INTERNAL_PROTO_MAX) {
         hami_internal_outcome_refuse_wait(taker, HAMI_E_PROTO,
                                           "its answers to a write make no sense", after);
-    } else if (taker && taker->retries++ >= 3) {
+    } else if (taker && taker->lease->turn.retries++ >= 3) {
         /* Refused again and again, by heartbeats say: leave the server room. */
-        taker->retry_ns = node->now_ns + hami_internal_machine_pause(node->lock, 0);
+        taker->lease->turn.retry_ns =
+            node->now_ns + hami_internal_machine_pause(node->lock, 0);
     }
 }
 
@@ -118,9 +119,9 @@ static void read_failed(struct hami_internal_node *node,
         node->now_ns + hami_internal_machine_pause(node->lock, node->read_retries++);
     bool senseless =
         answer->code == HAMI_E_PROTO && ++node->senseless >= HAMI_INTERNAL_PROTO_MAX;
-    LIST_EACH_SAFE(link, next, &node->queue.waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
+    for (struct hami_internal_waiter *one = node->queue.first, *next; one; one = next) {
+        struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        next = queue_next(one);
         if (answer->code == HAMI_E_ACCESS || senseless) {
             hami_internal_outcome_refuse_wait(wait, answer->code, answer->text, after);
         } else if (wait->try_only) {
@@ -129,7 +130,7 @@ static void read_failed(struct hami_internal_node *node,
                 wait, known ? answer->code : HAMI_E_TRANSPORT, answer->text, after);
         }
     }
-    if (list_is_empty(&node->queue.waiters) && !node->doubt) {
+    if (!node->queue.first && !node->doubt) {
         node->want_read = false; /* nobody needs it now */
     }
 }

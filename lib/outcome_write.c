@@ -134,14 +134,16 @@ void hami_internal_outcome_not_granted(struct hami_internal_node *node,
 void hami_internal_outcome_retry_wait(struct hami_wait *wait, int code,
                                       struct hami_internal_after *after)
 {
-    wait->failure = code;
+    struct hami_internal_turn *turn = &wait->lease->turn;
+
+    turn->failure = code;
     if (wait->try_only) {
         hami_internal_node_end_wait(wait, code, NULL, after, "node %s: %s",
                                     wait->node->name, hami_strerror(code));
         return;
     }
-    wait->retry_ns =
-        wait->node->now_ns + hami_internal_machine_pause(wait->lock, wait->retries++);
+    turn->retry_ns = wait->node->now_ns +
+                     hami_internal_machine_pause(wait->node->lock, turn->retries++);
 }
 
 void hami_internal_outcome_refuse_wait(struct hami_wait *wait, int code, const char *text,
@@ -156,7 +158,7 @@ void hami_internal_outcome_refuse_wait(struct hami_wait *wait, int code, const c
 void hami_internal_outcome_senseless_wait(struct hami_wait *wait, const char *text,
                                           struct hami_internal_after *after)
 {
-    if (++wait->senseless >= HAMI_INTERNAL_PROTO_MAX || wait->try_only) {
+    if (++wait->lease->turn.senseless >= HAMI_INTERNAL_PROTO_MAX || wait->try_only) {
         hami_internal_outcome_refuse_wait(wait, HAMI_E_PROTO, text, after);
     } else {
         hami_internal_outcome_retry_wait(wait, HAMI_E_PROTO, after);
@@ -244,7 +246,7 @@ void hami_internal_outcome_took(struct hami_internal_node *node,
             unsettle_replaced(grant);
         }
         if (taker && answer->code == HAMI_E_PROTO) {
-            taker->senseless++;
+            taker->lease->turn.senseless++;
         }
         return;
     }

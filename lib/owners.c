@@ -1,28 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See owners.h. Chains with back links; a collision of hashes costs one more look. */
+/* See owners.h. A collision of hashes costs one more look. */
 #include "owners.h"
 
 #include "hash.h"
 #include "internal.h"
-#include "memory.h"
 
-#define BUCKETS 16384 /* touched only where they are used */
+#define KIND_BITS UINT64_C(3)
 
-int hami_internal_owners_init(struct hami_nodelock *lock)
+static struct hami_internal_owner_link *link_of(const struct hami_internal_leaf *leaf)
 {
-    struct hami_internal_owners *owners = &lock->owners;
-
-    owners->buckets = hami_internal_memory_zero(hami_internal_allocator(lock),
-                                                BUCKETS * sizeof(*owners->buckets));
-    owners->bucket_count = BUCKETS;
-    return owners->buckets ? 0 : HAMI_E_NOMEM;
+    return LIST_ENTRY(leaf, struct hami_internal_owner_link, leaf);
 }
 
-void hami_internal_owners_done(struct hami_nodelock *lock)
+static int compare(const struct hami_internal_leaf *a, const struct hami_internal_leaf *b)
 {
-    hami_internal_memory_free(hami_internal_allocator(lock), lock->owners.buckets);
-    lock->owners.buckets = NULL;
+    uint64_t hash = link_of(a)->hash, other = link_of(b)->hash;
+
+    if (hash != other) {
+        return hash < other ? -1 : 1;
+    }
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+void hami_internal_owners_init(struct hami_nodelock *lock)
+{
+    lock->owners.links.compare = compare;
 }
 
 uint64_t hami_internal_owners_hash(const char *namespace_name, const char *name)
@@ -40,30 +43,50 @@ uint64_t hami_internal_owners_uid_hash(const char *uid)
     return hash ^ (hash >> 29);
 }
 
-static struct hami_internal_owner_link **bucket(struct hami_internal_owners *owners,
-                                                uint64_t hash)
+/* NULL = it is a slot's. */
+static struct hami_wait *wait_of(struct hami_internal_owner_link *link)
 {
-    return &owners->buckets[hash & (owners->bucket_count - 1)];
+    switch (link->hash & KIND_BITS) {
+    case OWNER_OF_WAIT:
+        return LIST_ENTRY(link, struct hami_wait, owner_link);
+    case OWNER_UID:
+        return LIST_ENTRY(link, struct hami_wait, uid_link);
+    default:
+        return NULL;
+    }
+}
+
+static struct hami_internal_node *node_of(struct hami_internal_owner_link *link)
+{
+    struct hami_wait *wait = wait_of(link);
+
+    return wait ? wait->node
+                : LIST_ENTRY(link, struct hami_internal_slot, owner_link)->node;
+}
+
+/* The first link with a hash, or the next; NULL = there is none. */
+static struct hami_internal_owner_link *
+find(const struct hami_internal_owners *owners, uint64_t hash,
+     const struct hami_internal_owner_link *before)
+{
+    const struct hami_internal_owner_link low = {.hash = hash & ~KIND_BITS};
+    struct hami_internal_leaf *leaf =
+        before ? hami_internal_sorted_after(&owners->links, &before->leaf)
+               : hami_internal_sorted_after(&owners->links, &low.leaf);
+
+    return leaf && (link_of(leaf)->hash | KIND_BITS) == (hash | KIND_BITS) ? link_of(leaf)
+                                                                           : NULL;
 }
 
 void hami_internal_owners_add(struct hami_internal_node *node,
                               struct hami_internal_owner_link *link, uint64_t hash,
-                              struct hami_wait *wait)
+                              enum hami_internal_owner_kind kind)
 {
     struct hami_internal_owners *owners = &node->lock->owners;
 
+    link->hash = (hash & ~KIND_BITS) | kind;
     (void)pthread_mutex_lock(&owners->mutex);
-    struct hami_internal_owner_link **from = bucket(owners, hash);
-    *link = (struct hami_internal_owner_link){.next = *from,
-                                              .from = from,
-                                              .listed = true,
-                                              .hash = hash,
-                                              .node = node,
-                                              .wait = wait};
-    if (link->next) {
-        link->next->from = &link->next;
-    }
-    *from = link;
+    hami_internal_sorted_insert(&owners->links, &link->leaf);
     (void)pthread_mutex_unlock(&owners->mutex);
 }
 
@@ -72,16 +95,13 @@ void hami_internal_owners_remove(struct hami_internal_node *node,
 {
     struct hami_internal_owners *owners = &node->lock->owners;
 
-    if (!link->listed) {
+    if (link->hash == 0) {
         return;
     }
-    link->listed = false;
     (void)pthread_mutex_lock(&owners->mutex);
-    *link->from = link->next;
-    if (link->next) {
-        link->next->from = link->from;
-    }
+    hami_internal_sorted_remove(&owners->links, &link->leaf);
     (void)pthread_mutex_unlock(&owners->mutex);
+    link->hash = 0;
 }
 
 static bool is_among(struct hami_internal_node *const *nodes, size_t count,
@@ -95,6 +115,19 @@ static bool is_among(struct hami_internal_node *const *nodes, size_t count,
     return found;
 }
 
+/* Where a link stands among its like says nothing, so that nodes are put in an order of
+ * their own: what comes of it is the same each time. */
+static void put(struct hami_internal_node **nodes, size_t count,
+                struct hami_internal_node *node)
+{
+    size_t at = count;
+
+    for (; at > 0 && nodes[at - 1]->hash > node->hash; at--) {
+        nodes[at] = nodes[at - 1];
+    }
+    nodes[at] = node;
+}
+
 size_t hami_internal_owners_nodes(struct hami_nodelock *lock, uint64_t hash,
                                   struct hami_internal_node **ret, size_t room)
 {
@@ -103,13 +136,14 @@ size_t hami_internal_owners_nodes(struct hami_nodelock *lock, uint64_t hash,
 
     (void)pthread_mutex_lock(&lock->table.mutex);
     (void)pthread_mutex_lock(&owners->mutex);
-    for (const struct hami_internal_owner_link *link = *bucket(owners, hash);
-         link && count <= room; link = link->next) {
-        if (link->hash != hash || is_among(ret, count, link->node)) {
+    for (struct hami_internal_owner_link *link = find(owners, hash, NULL);
+         link && count <= room; link = find(owners, hash, link)) {
+        struct hami_internal_node *node = node_of(link);
+        if (is_among(ret, count, node)) {
             continue;
         }
         if (count < room) {
-            ret[count] = link->node;
+            put(ret, count, node);
         }
         count++;
     }
@@ -128,11 +162,12 @@ size_t hami_internal_owners_waits(struct hami_internal_node *node, uint64_t hash
     size_t count = 0;
 
     (void)pthread_mutex_lock(&owners->mutex);
-    for (const struct hami_internal_owner_link *link = *bucket(owners, hash);
-         link && count <= room; link = link->next) {
-        if (link->hash == hash && link->node == node && link->wait) {
+    for (struct hami_internal_owner_link *link = find(owners, hash, NULL);
+         link && count <= room; link = find(owners, hash, link)) {
+        struct hami_wait *wait = wait_of(link);
+        if (wait && wait->node == node) {
             if (count < room) {
-                ret[count] = link->wait;
+                ret[count] = wait;
             }
             count++;
         }

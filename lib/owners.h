@@ -20,33 +20,38 @@
 
 #include <hami/nodelock.h>
 
+#include "sorted.h"
+
 struct hami_internal_node;
 
+/* Guarded by the node's mutex, its place in the tree by the index's. */
 struct hami_internal_owner_link {
-    struct hami_internal_owner_link *next, **from; /* the index's mutex */
-    bool listed;                                   /* the node's mutex, as what follows */
-    uint64_t hash;
-    struct hami_internal_node *node;
-    struct hami_wait *wait; /* NULL = a slot's */
+    struct hami_internal_leaf leaf;
+    uint64_t
+        hash; /* of which the lowest bits say what it is part of; 0 = it is not listed */
+};
+
+/* What a link is part of. */
+enum hami_internal_owner_kind {
+    OWNER_OF_SLOT = 1, /* by namespace and name: the slot's owner_link */
+    OWNER_OF_WAIT,     /* likewise: the wait's owner_link */
+    OWNER_UID,         /* by uid: the wait's uid_link */
 };
 
 struct hami_internal_owners {
     pthread_mutex_t mutex;
-    struct hami_internal_owner_link **buckets;
-    size_t bucket_count;
+    struct hami_internal_sorted links;
 };
 
-/* Returns 0 or HAMI_E_NOMEM. */
-int hami_internal_owners_init(struct hami_nodelock *lock);
-void hami_internal_owners_done(struct hami_nodelock *lock);
+void hami_internal_owners_init(struct hami_nodelock *lock);
 
 uint64_t hami_internal_owners_hash(const char *namespace_name, const char *name);
 uint64_t hami_internal_owners_uid_hash(const char *uid);
 
-/* With the node's mutex. @wait  NULL = a slot's element */
+/* With the node's mutex. */
 void hami_internal_owners_add(struct hami_internal_node *node,
                               struct hami_internal_owner_link *link, uint64_t hash,
-                              struct hami_wait *wait);
+                              enum hami_internal_owner_kind kind);
 /* With the node's mutex. One that is not in the index is fine. */
 void hami_internal_owners_remove(struct hami_internal_node *node,
                                  struct hami_internal_owner_link *link);

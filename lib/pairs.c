@@ -79,7 +79,8 @@ static void list_owner(struct hami_internal_node *node, struct hami_internal_slo
     if (record->kind == HAMI_LOCK_OWNED && node->lock->transport->inspect) {
         hami_internal_owners_add(
             node, &slot->owner_link,
-            hami_internal_owners_hash(record->namespace_name, record->name), NULL);
+            hami_internal_owners_hash(record->namespace_name, record->name),
+            OWNER_OF_SLOT);
     }
 }
 

@@ -1,64 +1,69 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See queue.h. Two trees: the order of all, with sums that tell whom a newcomer must stay
- * behind; and an index by lane, group and namespace. A group's member that was put before
- * others of its lane is not in the lane's index, so that there places and order agree.
+ * See queue.h. The order of all is a tree with sums that tell whom a newcomer must stay
+ * behind. Beside it waiters are looked up by lane and place, and members of groups by
+ * group. A group's member that was put before others of its lane is not among those of
+ * the lane, so that there places and order agree.
  */
 #include "queue.h"
+
+#include <string.h>
 
 #define OLDER_LOOKS 64
 
 /* ---- the order ---- */
 
-static struct hami_internal_turn *turn_of(struct hami_internal_branch *branch)
+static struct hami_internal_waiter *waiter_of(const struct hami_internal_branch *branch)
 {
-    return LIST_ENTRY(branch, struct hami_internal_turn, branch);
-}
-
-static struct hami_internal_waiter *waiter_of(struct hami_internal_turn *turn)
-{
-    return LIST_ENTRY(turn, struct hami_internal_waiter, turn);
+    return LIST_ENTRY(branch, struct hami_internal_waiter, branch);
 }
 
 static void pull(struct hami_internal_branch *branch)
 {
-    struct hami_internal_turn *turn = turn_of(branch);
+    struct hami_internal_waiter *waiter = waiter_of(branch);
     struct hami_internal_branch *const below[] = {branch->left, branch->right};
 
-    turn->priority_most = turn->priority;
-    turn->overtaken_most = turn->overtaken;
-    turn->place_most = turn->place;
+    waiter->priority_most = waiter->priority;
+    waiter->overtaken_most = waiter->overtaken;
+    waiter->place_most = waiter->place;
     for (size_t i = 0; i < 2; i++) {
-        const struct hami_internal_turn *one = below[i] ? turn_of(below[i]) : turn;
-        uint32_t overtaken = one->overtaken_most + (below[i] ? turn->pending : 0);
-        turn->priority_most = one->priority_most > turn->priority_most
-                                  ? one->priority_most
-                                  : turn->priority_most;
-        turn->overtaken_most =
-            overtaken > turn->overtaken_most ? overtaken : turn->overtaken_most;
-        turn->place_most =
-            one->place_most > turn->place_most ? one->place_most : turn->place_most;
+        if (!below[i]) {
+            continue;
+        }
+        const struct hami_internal_waiter *one = waiter_of(below[i]);
+        uint32_t overtaken = one->overtaken_most + waiter->pending;
+        if (one->priority_most > waiter->priority_most) {
+            waiter->priority_most = one->priority_most;
+        }
+        if (overtaken > waiter->overtaken_most) {
+            waiter->overtaken_most = overtaken;
+        }
+        if (one->place_most > waiter->place_most) {
+            waiter->place_most = one->place_most;
+        }
     }
 }
 
 static void overtake(struct hami_internal_branch *branch, uint32_t times)
 {
     if (branch) {
-        struct hami_internal_turn *turn = turn_of(branch);
-        turn->overtaken += times;
-        turn->overtaken_most += times;
-        turn->pending += times;
+        struct hami_internal_waiter *waiter = waiter_of(branch);
+        waiter->overtaken += times;
+        waiter->overtaken_most += times;
+        waiter->pending += times;
     }
 }
 
 static void push(struct hami_internal_branch *branch)
 {
-    struct hami_internal_turn *turn = turn_of(branch);
+    struct hami_internal_waiter *waiter = waiter_of(branch);
 
-    overtake(branch->left, turn->pending);
-    overtake(branch->right, turn->pending);
-    turn->pending = 0;
+    if (waiter->pending != 0) {
+        overtake(branch->left, waiter->pending);
+        overtake(branch->right, waiter->pending);
+        waiter->pending = 0;
+    }
 }
 
 /* The last in the order that a newcomer may not pass: of a lane from `lane` up, or
@@ -70,12 +75,12 @@ static struct hami_internal_branch *last_barrier(const struct hami_internal_queu
 
     while (at) {
         push(at);
-        struct hami_internal_turn *right = at->right ? turn_of(at->right) : NULL;
+        struct hami_internal_waiter *right = at->right ? waiter_of(at->right) : NULL;
         if (right && (right->priority_most >= lane ||
                       right->overtaken_most >= queue->overtaken_max)) {
             at = at->right;
-        } else if (turn_of(at)->priority >= lane ||
-                   turn_of(at)->overtaken >= queue->overtaken_max) {
+        } else if (waiter_of(at)->priority >= lane ||
+                   waiter_of(at)->overtaken >= queue->overtaken_max) {
             return at;
         } else {
             at = at->left;
@@ -91,9 +96,9 @@ static struct hami_internal_branch *first_later(const struct hami_internal_queue
     struct hami_internal_branch *at = queue->order.root;
 
     while (at) {
-        if (at->left && turn_of(at->left)->place_most > place) {
+        if (at->left && waiter_of(at->left)->place_most > place) {
             at = at->left;
-        } else if (turn_of(at)->place > place) {
+        } else if (waiter_of(at)->place > place) {
             return at;
         } else {
             at = at->right;
@@ -121,23 +126,28 @@ static void overtake_behind(struct hami_internal_queue *queue,
     overtake(at->right, 1);
     for (; at->parent; at = at->parent) {
         if (at->parent->left == at) {
-            turn_of(at->parent)->overtaken++;
+            waiter_of(at->parent)->overtaken++;
             overtake(at->parent->right, 1);
         }
     }
     hami_internal_tree_renew(&queue->order, branch);
 }
 
-/* ---- the index ---- */
+/* ---- lanes, groups, namespaces ---- */
 
-static struct hami_internal_entry *entry_of(const struct hami_internal_branch *branch)
+static struct hami_internal_waiter *waiter_in_lane(const struct hami_internal_leaf *leaf)
 {
-    return LIST_ENTRY(branch, struct hami_internal_entry, branch);
+    return LIST_ENTRY(leaf, struct hami_internal_waiter, lane);
 }
 
-static struct hami_internal_waiter *waiter_of_entry(struct hami_internal_entry *entry)
+static struct hami_internal_member *member_of(const struct hami_internal_leaf *leaf)
 {
-    return LIST_ENTRY(entry - entry->index, struct hami_internal_waiter, entries);
+    return LIST_ENTRY(leaf, struct hami_internal_member, leaf);
+}
+
+static struct hami_internal_crowd *crowd_of(const struct hami_internal_leaf *leaf)
+{
+    return LIST_ENTRY(leaf, struct hami_internal_crowd, leaf);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -145,91 +155,64 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare(const struct hami_internal_entry *a,
-                   const struct hami_internal_entry *b)
+static int compare_waiters(const struct hami_internal_waiter *a,
+                           const struct hami_internal_waiter *b)
 {
-    int result = (int)a->index - (int)b->index;
+    int result = compare_numbers(a->place, b->place);
 
-    result = result ? result : (a->lane > b->lane) - (a->lane < b->lane);
-    result = result ? result : compare_numbers(a->name, b->name);
-    return result ? result : compare_numbers(a->place, b->place);
+    return result ? result : compare_numbers((uintptr_t)a, (uintptr_t)b);
 }
 
-/* The last entry below a key; NULL = none. @ret_count  how many there are; NULL */
-static struct hami_internal_branch *last_below(const struct hami_internal_queue *queue,
-                                               const struct hami_internal_entry *key,
-                                               uint32_t *ret_count)
+static int compare_lanes(const struct hami_internal_leaf *a,
+                         const struct hami_internal_leaf *b)
 {
-    struct hami_internal_branch *at = queue->index.root, *found = NULL;
-    uint32_t count = 0;
+    const struct hami_internal_waiter *one = waiter_in_lane(a),
+                                      *other = waiter_in_lane(b);
+    int result = (one->priority > other->priority) - (one->priority < other->priority);
 
-    while (at) {
-        if (compare(entry_of(at), key) < 0) {
-            found = at;
-            count += 1 + tree_size(at->left);
-            at = at->right;
-        } else {
-            at = at->left;
-        }
-    }
-    if (ret_count) {
-        *ret_count = count;
-    }
-    return found;
+    return result ? result : compare_waiters(one, other);
 }
 
-static bool is_like(const struct hami_internal_branch *branch,
-                    const struct hami_internal_entry *key)
+static int compare_members(const struct hami_internal_leaf *a,
+                           const struct hami_internal_leaf *b)
 {
-    if (!branch) {
-        return false;
-    }
-    const struct hami_internal_entry *entry = entry_of(branch);
-    return entry->index == key->index && entry->lane == key->lane &&
-           entry->name == key->name;
+    const struct hami_internal_member *one = member_of(a), *other = member_of(b);
+    int32_t lane = one->waiter->priority, lane_of_other = other->waiter->priority;
+    int result = (lane > lane_of_other) - (lane < lane_of_other);
+
+    result = result ? result : compare_numbers(one->group, other->group);
+    return result ? result : compare_waiters(one->waiter, other->waiter);
 }
 
-static struct hami_internal_entry key_of(enum hami_internal_index index,
-                                         const struct hami_internal_waiter *waiter)
+static int compare_names(const struct hami_internal_leaf *a,
+                         const struct hami_internal_leaf *b)
 {
-    struct hami_internal_entry key = {.index = index, .place = waiter->place};
+    const struct hami_internal_crowd *one = crowd_of(a), *other = crowd_of(b);
+    int result = compare_numbers(one->hash, other->hash);
 
-    switch (index) {
-    case INDEX_LANE:
-        key.lane = waiter->priority;
-        break;
-    case INDEX_GROUP:
-        key.lane = waiter->priority;
-        key.name = waiter->group;
-        break;
-    default:
-        key.name = waiter->namespace_hash;
-        break;
-    }
-    return key;
+    return result ? result : strcmp(one->name, other->name);
 }
 
-static void list_entry(struct hami_internal_queue *queue,
-                       struct hami_internal_waiter *waiter,
-                       enum hami_internal_index index)
+static uint64_t group_of(const struct hami_internal_waiter *waiter)
 {
-    struct hami_internal_entry *entry = &waiter->entries[index];
-
-    *entry = key_of(index, waiter);
-    hami_internal_tree_insert(&queue->index, last_below(queue, entry, NULL),
-                              &entry->branch, waiter->place * INDEX_COUNT + index);
-    entry->listed = true;
+    return waiter->member ? waiter->member->group : 0;
 }
 
 /* The last member of its group that waits in its lane. */
 static struct hami_internal_branch *last_member(const struct hami_internal_queue *queue,
                                                 const struct hami_internal_waiter *waiter)
 {
-    struct hami_internal_entry key = key_of(INDEX_GROUP, waiter);
+    struct hami_internal_waiter last = {.priority = waiter->priority,
+                                        .place = UINT64_MAX};
+    struct hami_internal_member key = {.group = group_of(waiter), .waiter = &last};
+    struct hami_internal_leaf *found =
+        hami_internal_sorted_below(&queue->members, &key.leaf);
 
-    key.place = UINT64_MAX;
-    struct hami_internal_branch *found = last_below(queue, &key, NULL);
-    return is_like(found, &key) ? &waiter_of_entry(entry_of(found))->turn.branch : NULL;
+    if (!found || member_of(found)->group != key.group ||
+        member_of(found)->waiter->priority != waiter->priority) {
+        return NULL;
+    }
+    return &member_of(found)->waiter->branch;
 }
 
 /* ---- where to ---- */
@@ -246,18 +229,24 @@ static struct hami_internal_branch *
 behind_older(const struct hami_internal_queue *queue, struct hami_internal_branch *behind,
              const struct hami_internal_waiter *waiter)
 {
-    const struct hami_internal_list *next =
-        behind ? waiter_of(turn_of(behind))->link.next : queue->waiters.next;
+    struct hami_internal_waiter *one =
+        behind ? queue_next(waiter_of(behind)) : queue->first;
 
-    for (size_t i = 0; i < OLDER_LOOKS && next != &queue->waiters; i++) {
-        struct hami_internal_waiter *one =
-            LIST_ENTRY(next, struct hami_internal_waiter, link);
+    for (size_t i = 0; i < OLDER_LOOKS && one; i++, one = queue_next(one)) {
         if (one->priority == waiter->priority && one->place < waiter->place) {
-            behind = &one->turn.branch;
+            behind = &one->branch;
         }
-        next = next->next;
     }
     return behind;
+}
+
+/* The neighbours in its lane of a waiter that is not in the queue; NULL = none. */
+static struct hami_internal_waiter *of_lane(struct hami_internal_leaf *found,
+                                            const struct hami_internal_waiter *waiter)
+{
+    return found && waiter_in_lane(found)->priority == waiter->priority
+               ? waiter_in_lane(found)
+               : NULL;
 }
 
 /* Right before the first of its lane that came later: nobody was served in between whom
@@ -265,32 +254,23 @@ behind_older(const struct hami_internal_queue *queue, struct hami_internal_branc
 static bool find_old_place(const struct hami_internal_queue *queue,
                            const struct hami_internal_waiter *waiter, struct spot *ret)
 {
-    struct hami_internal_entry key = key_of(INDEX_LANE, waiter);
-    struct hami_internal_branch *older = last_below(queue, &key, NULL);
-    struct hami_internal_branch *younger = NULL, *peer = NULL;
+    struct hami_internal_waiter *older =
+        of_lane(hami_internal_sorted_below(&queue->lanes, &waiter->lane), waiter);
+    struct hami_internal_waiter *younger =
+        of_lane(hami_internal_sorted_from(&queue->lanes, &waiter->lane), waiter);
 
-    if (older) {
-        younger = hami_internal_tree_next(older);
-    } else {
-        younger = queue->index.root;
-        while (younger && younger->left) {
-            younger = younger->left;
-        }
-    }
-    if (is_like(older, &key)) {
-        peer = &waiter_of_entry(entry_of(older))->turn.branch;
-    }
     if (waiter->overtaken >= queue->overtaken_max) {
         struct hami_internal_branch *later = first_later(queue, waiter->place);
         if (later) {
-            ret->behind = behind_older(
-                queue, later_of(peer, hami_internal_tree_previous(later)), waiter);
+            ret->behind = behind_older(queue,
+                                       later_of(older ? &older->branch : NULL,
+                                                hami_internal_tree_previous(later)),
+                                       waiter);
             return true;
         }
     }
-    if (is_like(younger, &key)) {
-        ret->behind =
-            hami_internal_tree_previous(&waiter_of_entry(entry_of(younger))->turn.branch);
+    if (younger) {
+        ret->behind = hami_internal_tree_previous(&younger->branch);
         return true;
     }
     return false;
@@ -306,11 +286,12 @@ static struct spot find_spot(const struct hami_internal_queue *queue,
     }
     spot.overtakes = true;
     spot.behind = last_barrier(queue, waiter->priority);
-    if (!waiter->group || waiter->returned) {
+    uint64_t group = group_of(waiter);
+    if (!group || waiter->returned) {
         return spot;
     }
     struct hami_internal_branch *member = last_member(queue, waiter);
-    bool follows = member || (waiter->group == queue->served_group &&
+    bool follows = member || (group == queue->served_group &&
                               waiter->priority == queue->served_lane);
     if (follows) {
         struct hami_internal_branch *behind =
@@ -326,8 +307,23 @@ static struct spot find_spot(const struct hami_internal_queue *queue,
 void hami_internal_queue_init(struct hami_internal_queue *queue, uint32_t overtaken_max)
 {
     *queue = (struct hami_internal_queue){.order = {.pull = pull, .push = push},
+                                          .lanes = {.compare = compare_lanes},
+                                          .members = {.compare = compare_members},
+                                          .namespaces = {.compare = compare_names},
                                           .overtaken_max = overtaken_max};
-    list_init(&queue->waiters);
+    list_init(&queue->crowds);
+    list_init(&queue->deserted);
+}
+
+/* Among the namespaces of which somebody waits, or not. */
+static void place_crowd(struct hami_internal_queue *queue,
+                        struct hami_internal_crowd *crowd)
+{
+    bool deserted = crowd->count == 0;
+
+    queue->deserted_count += deserted ? 1 : UINT32_MAX;
+    list_remove(&crowd->link);
+    list_insert(deserted ? &queue->deserted : &queue->crowds, &crowd->link);
 }
 
 void hami_internal_queue_insert(struct hami_internal_queue *queue,
@@ -335,26 +331,22 @@ void hami_internal_queue_insert(struct hami_internal_queue *queue,
 {
     struct spot spot = find_spot(queue, waiter);
 
-    waiter->turn = (struct hami_internal_turn){.priority = waiter->priority,
-                                               .overtaken = waiter->overtaken,
-                                               .place = waiter->place};
-    list_insert(spot.behind ? waiter_of(turn_of(spot.behind))->link.next
-                            : queue->waiters.next,
-                &waiter->link);
-    hami_internal_tree_insert(&queue->order, spot.behind, &waiter->turn.branch,
-                              waiter->place);
+    waiter->pending = 0;
+    hami_internal_tree_insert(&queue->order, spot.behind, &waiter->branch, waiter->place);
+    queue->first = spot.behind ? queue->first : waiter;
     if (spot.overtakes) {
-        overtake_behind(queue, &waiter->turn.branch);
+        overtake_behind(queue, &waiter->branch);
     }
-    for (size_t i = 0; i < INDEX_COUNT; i++) {
-        waiter->entries[i].listed = false;
-    }
-    list_entry(queue, waiter, INDEX_NAMESPACE);
+    waiter->in_lane = spot.in_lane;
     if (spot.in_lane) {
-        list_entry(queue, waiter, INDEX_LANE);
+        hami_internal_sorted_insert(&queue->lanes, &waiter->lane);
     }
-    if (waiter->group) {
-        list_entry(queue, waiter, INDEX_GROUP);
+    if (group_of(waiter) != 0) {
+        waiter->member->waiter = waiter;
+        hami_internal_sorted_insert(&queue->members, &waiter->member->leaf);
+    }
+    if (waiter->crowd->count++ == 0) {
+        place_crowd(queue, waiter->crowd);
     }
 }
 
@@ -362,35 +354,40 @@ void hami_internal_queue_remove(struct hami_internal_queue *queue,
                                 struct hami_internal_waiter *waiter)
 {
     waiter->overtaken = hami_internal_queue_overtaken(waiter);
-    hami_internal_tree_remove(&queue->order, &waiter->turn.branch);
-    for (size_t i = 0; i < INDEX_COUNT; i++) {
-        if (waiter->entries[i].listed) {
-            hami_internal_tree_remove(&queue->index, &waiter->entries[i].branch);
-            waiter->entries[i].listed = false;
-        }
+    if (queue->first == waiter) {
+        queue->first = queue_next(waiter);
     }
-    list_remove(&waiter->link);
+    hami_internal_tree_remove(&queue->order, &waiter->branch);
+    if (waiter->in_lane) {
+        hami_internal_sorted_remove(&queue->lanes, &waiter->lane);
+    }
+    if (group_of(waiter) != 0) {
+        hami_internal_sorted_remove(&queue->members, &waiter->member->leaf);
+    }
+    if (--waiter->crowd->count == 0) {
+        place_crowd(queue, waiter->crowd);
+    }
 }
 
 void hami_internal_queue_served(struct hami_internal_queue *queue,
                                 const struct hami_internal_waiter *waiter)
 {
-    queue->served_group = waiter->group;
+    queue->served_group = group_of(waiter);
     queue->served_lane = waiter->priority;
 }
 
 uint32_t hami_internal_queue_overtaken(const struct hami_internal_waiter *waiter)
 {
-    const struct hami_internal_branch *at = waiter->turn.branch.parent;
-    uint32_t overtaken = waiter->turn.overtaken;
+    const struct hami_internal_branch *at = waiter->branch.parent;
+    uint32_t overtaken = waiter->overtaken;
 
     for (; at; at = at->parent) {
-        overtaken += LIST_ENTRY(at, const struct hami_internal_turn, branch)->pending;
+        overtaken += waiter_of(at)->pending;
     }
     return overtaken;
 }
 
-const struct hami_internal_list *
+const struct hami_internal_waiter *
 hami_internal_queue_find(const struct hami_internal_queue *queue,
                          const struct hami_internal_waiter *waiter,
                          uint32_t *ret_position)
@@ -398,48 +395,64 @@ hami_internal_queue_find(const struct hami_internal_queue *queue,
     struct spot spot = find_spot(queue, waiter);
 
     *ret_position = spot.behind ? hami_internal_tree_rank(spot.behind) + 1 : 0;
-    return spot.behind ? waiter_of(turn_of(spot.behind))->link.next : queue->waiters.next;
+    return spot.behind ? queue_next(waiter_of(spot.behind)) : queue->first;
 }
 
-static uint32_t count_below(const struct hami_internal_queue *queue,
-                            uint64_t namespace_hash, uint64_t place)
+struct hami_internal_crowd *
+hami_internal_queue_namespace(const struct hami_internal_queue *queue, uint64_t hash,
+                              const char *name)
 {
-    struct hami_internal_entry key = {
-        .index = INDEX_NAMESPACE, .name = namespace_hash, .place = place};
-    uint32_t count;
+    struct hami_internal_leaf *at = queue->namespaces.root;
 
-    (void)last_below(queue, &key, &count);
-    return count;
-}
-
-uint32_t hami_internal_queue_of_namespace(const struct hami_internal_queue *queue,
-                                          uint64_t namespace_hash)
-{
-    /* Places are counted from 1 and never come near the end. */
-    return count_below(queue, namespace_hash, UINT64_MAX) -
-           count_below(queue, namespace_hash, 0);
-}
-
-const struct hami_internal_waiter *
-hami_internal_queue_crowd(const struct hami_internal_queue *queue, uint32_t *ret_count)
-{
-    const struct hami_internal_waiter *found = NULL;
-    uint64_t name = UINT64_MAX;
-
-    *ret_count = 0;
-    for (size_t i = 0; i < HAMI_INTERNAL_QUEUE_LOOKS; i++) {
-        /* From the last namespace down. */
-        struct hami_internal_entry key = {
-            .index = INDEX_NAMESPACE, .name = name, .place = i == 0 ? UINT64_MAX : 0};
-        struct hami_internal_branch *at = last_below(queue, &key, NULL);
-        if (!at || entry_of(at)->index != INDEX_NAMESPACE) {
-            break;
+    while (at) {
+        struct hami_internal_crowd *crowd = crowd_of(at);
+        int result = compare_numbers(hash, crowd->hash);
+        result = result ? result : strcmp(name, crowd->name);
+        if (result == 0) {
+            return crowd;
         }
-        name = entry_of(at)->name;
-        uint32_t count = hami_internal_queue_of_namespace(queue, name);
-        if (count > *ret_count) {
-            *ret_count = count;
-            found = waiter_of_entry(entry_of(at));
+        at = result < 0 ? at->left : at->right;
+    }
+    return NULL;
+}
+
+void hami_internal_queue_settle(struct hami_internal_queue *queue,
+                                struct hami_internal_crowd *crowd)
+{
+    crowd->count = 0;
+    list_init(&crowd->link);
+    place_crowd(queue, crowd);
+    hami_internal_sorted_insert(&queue->namespaces, &crowd->leaf);
+}
+
+struct hami_internal_crowd *hami_internal_queue_forget(struct hami_internal_queue *queue)
+{
+    if (queue->deserted_count <= HAMI_INTERNAL_QUEUE_DESERTED) {
+        return NULL;
+    }
+    struct hami_internal_crowd *crowd =
+        LIST_ENTRY(queue->deserted.next, struct hami_internal_crowd, link);
+    list_remove(&crowd->link);
+    queue->deserted_count--;
+    hami_internal_sorted_remove(&queue->namespaces, &crowd->leaf);
+    return crowd;
+}
+
+const struct hami_internal_crowd *
+hami_internal_queue_crowd(const struct hami_internal_queue *queue)
+{
+    const struct hami_internal_crowd *found = NULL;
+    size_t looks = 0;
+
+    LIST_EACH(link, &queue->crowds)
+    {
+        const struct hami_internal_crowd *crowd =
+            LIST_ENTRY(link, struct hami_internal_crowd, link);
+        if (!found || crowd->count > found->count) {
+            found = crowd;
+        }
+        if (++looks == HAMI_INTERNAL_QUEUE_LOOKS) {
+            break;
         }
     }
     return found;

@@ -13,9 +13,9 @@
  * The bound: whoever is put before a waiter that was there already, overtakes it. A
  * waiter that was overtaken `overtaken_max` times is passed by no newcomer any more, and
  * so are all who stand before it. One that comes back to its old place overtakes nobody
- * of its lane, and follows no group. A waiter that left takes the count along with its place: who was overtaken so often
- * before it left comes back before everybody that came later, of whatever lane. So nobody
- * starves.
+ * of its lane, and follows no group. A waiter that left takes the count along with its
+ * place: who was overtaken so often before it left comes back before everybody that came
+ * later, of whatever lane. So nobody starves.
  */
 #ifndef HAMI_LIB_QUEUE_H
 #define HAMI_LIB_QUEUE_H
@@ -25,53 +25,64 @@
 #include <stdint.h>
 
 #include "list.h"
+#include "sorted.h"
 #include "tree.h"
 
-/* Its part in the order of all. */
-struct hami_internal_turn {
-    struct hami_internal_branch branch;
-    int32_t priority, priority_most; /* of the subtree */
-    uint32_t overtaken, overtaken_most;
-    uint32_t pending; /* to be added to all below */
-    uint64_t place, place_most;
+struct hami_internal_waiter;
+
+/* Those of one namespace. Whoever has the queue makes and frees it. */
+struct hami_internal_crowd {
+    struct hami_internal_leaf leaf; /* queue.namespaces */
+    struct hami_internal_list link; /* queue.crowds; queue.deserted while nobody waits */
+    uint64_t hash;
+    uint32_t count;
+    char name[];
 };
 
-/* What waiters are looked up by. */
-enum hami_internal_index {
-    INDEX_LANE = 0,  /* those of a lane that stand in the order of their places */
-    INDEX_GROUP,     /* the members of a group in a lane */
-    INDEX_NAMESPACE, /* those of a namespace */
-    INDEX_COUNT
-};
-struct hami_internal_entry {
-    struct hami_internal_branch branch;
-    enum hami_internal_index index;
-    int32_t lane;
-    uint64_t name, place;
-    bool listed;
+/* What only a waiter of a group needs. */
+struct hami_internal_member {
+    struct hami_internal_leaf leaf; /* queue.members */
+    uint64_t group;                 /* hash of namespace and group; 0 = none */
+    struct hami_internal_waiter *waiter;
 };
 
 /* What the queue knows of a waiter. */
 struct hami_internal_waiter {
-    struct hami_internal_list link; /* in the order of service */
-    struct hami_internal_turn turn;
-    struct hami_internal_entry entries[INDEX_COUNT];
-    /* set before it is inserted */
-    uint64_t place; /* 0 = none: a try */
-    int32_t priority;
-    bool returned;           /* the place is an old one */
-    uint32_t overtaken;      /* before it came back */
-    uint64_t group;          /* hash of namespace and group; 0 = none */
-    uint64_t namespace_hash; /* of its namespace */
+    struct hami_internal_branch branch; /* its stand in the order of service */
+    uint64_t place, place_most;         /* most: of the subtree */
+    int32_t priority, priority_most;
+    uint32_t overtaken, overtaken_most;
+    uint32_t pending; /* overtakings to be added to all below */
+    bool returned;    /* the place is an old one */
+    bool in_lane;
+    struct hami_internal_leaf lane; /* queue.lanes, if it is in_lane */
+    struct hami_internal_crowd *crowd;
+    struct hami_internal_member *member; /* NULL = it has no group */
+    /* Set before it is inserted: place (0 = none: a try), priority, returned, overtaken
+     * (before it came back), crowd, member. */
 };
 
 struct hami_internal_queue {
-    struct hami_internal_list waiters; /* of hami_internal_waiter.link */
-    struct hami_internal_tree order, index;
+    struct hami_internal_tree order;
+    struct hami_internal_waiter *first; /* NULL = nobody waits */
+    struct hami_internal_sorted lanes;  /* who stands in the order of its lane's places */
+    struct hami_internal_sorted members; /* by lane, group and place */
+    struct hami_internal_sorted namespaces;
+    struct hami_internal_list crowds, deserted;
+    uint32_t deserted_count;
     uint32_t overtaken_max;
     uint64_t served_group; /* of who was served last; 0 = it had none */
     int32_t served_lane;
 };
+
+/* Who is served after a waiter; NULL = it is the last. */
+static inline struct hami_internal_waiter *
+queue_next(const struct hami_internal_waiter *waiter)
+{
+    struct hami_internal_branch *next = hami_internal_tree_next(&waiter->branch);
+
+    return next ? LIST_ENTRY(next, struct hami_internal_waiter, branch) : NULL;
+}
 
 void hami_internal_queue_init(struct hami_internal_queue *queue, uint32_t overtaken_max);
 
@@ -90,21 +101,30 @@ void hami_internal_queue_served(struct hami_internal_queue *queue,
 /* How often a waiter was overtaken. */
 uint32_t hami_internal_queue_overtaken(const struct hami_internal_waiter *waiter);
 
-/* Where a waiter that is not in the queue would stand: right before which link (the
- * list's head = at the end). @ret_position  how many would be before it */
-const struct hami_internal_list *
+/* Where a waiter that is not in the queue would stand: right before whom (NULL = at the
+ * end). @ret_position  how many would be before it */
+const struct hami_internal_waiter *
 hami_internal_queue_find(const struct hami_internal_queue *queue,
                          const struct hami_internal_waiter *waiter,
                          uint32_t *ret_position);
 
-/* How many of a namespace wait. */
-uint32_t hami_internal_queue_of_namespace(const struct hami_internal_queue *queue,
-                                          uint64_t namespace_hash);
+/* The crowd of a namespace; NULL = it is not known. @hash  of the name */
+struct hami_internal_crowd *
+hami_internal_queue_namespace(const struct hami_internal_queue *queue, uint64_t hash,
+                              const char *name);
 
-/* One of the namespace that has the most waiters; NULL = nobody waits. Looks at the first
- * HAMI_INTERNAL_QUEUE_LOOKS namespaces. @ret_count  how many these are */
+/* Makes a namespace known whose hash and name are set. */
+void hami_internal_queue_settle(struct hami_internal_queue *queue,
+                                struct hami_internal_crowd *crowd);
+
+/* Forgets a namespace of which nobody waits, to be freed; NULL = there are hardly any. */
+#define HAMI_INTERNAL_QUEUE_DESERTED 8
+struct hami_internal_crowd *hami_internal_queue_forget(struct hami_internal_queue *queue);
+
+/* The namespace that has the most waiters; NULL = nobody waits. Looks at
+ * HAMI_INTERNAL_QUEUE_LOOKS namespaces. */
 #define HAMI_INTERNAL_QUEUE_LOOKS 256
-const struct hami_internal_waiter *
-hami_internal_queue_crowd(const struct hami_internal_queue *queue, uint32_t *ret_count);
+const struct hami_internal_crowd *
+hami_internal_queue_crowd(const struct hami_internal_queue *queue);
 
 #endif

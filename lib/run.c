@@ -242,7 +242,9 @@ static void rest(struct hami_internal_node *node, struct hami_internal_after *af
         hami_internal_call_rest(node, after);
     }
     count_work(node);
+    const struct hami_wait *wait = hami_internal_node_due(node);
     uint64_t due = hami_internal_timers_next(&node->deadlines);
+    due = wait && wait->deadline_ns < due ? wait->deadline_ns : due;
     due = due < node->wake_ns ? due : node->wake_ns;
     after->wake = hami_internal_dispatch_arm(node, due) || after->wake;
 }
@@ -265,7 +267,11 @@ static void wake_early(struct hami_internal_node *node, struct hami_internal_aft
 void hami_internal_run(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     for (;;) {
-        hami_internal_node_expire(node, node->now_ns, after);
+        while (!hami_internal_node_expire(node, node->now_ns, after)) {
+            (void)pthread_mutex_unlock(&node->mutex);
+            hami_internal_after_run(after);
+            (void)pthread_mutex_lock(&node->mutex);
+        }
         watch_call(node, after);
         hami_internal_machine_plan(node, after);
         if (needs_any(after)) {

@@ -19,7 +19,7 @@
 #include "node.h"
 #include "pace.h"
 #include "protocol.h"
-#include "record.h"
+#include "take.h"
 
 void hami_internal_serve_consider(struct hami_internal_node *node, uint64_t due_ns)
 {
@@ -46,9 +46,10 @@ static struct hami_internal_slot *own_permit(const struct hami_internal_round *r
                                              const struct hami_internal_key *key)
 {
     for (size_t permit = 0; wait->own && permit < key->permits; permit++) {
+        const struct hami_owner owner = wait_owner(wait);
         struct hami_internal_slot *slot =
             hami_internal_node_slot(round->node, key, permit);
-        if (hami_internal_node_is_own(slot, &wait->owner)) {
+        if (hami_internal_node_is_own(slot, &owner)) {
             return slot;
         }
     }
@@ -93,7 +94,7 @@ static bool covers(const struct hami_internal_grant *grant, const struct hami_wa
     for (size_t i = 0; i < wait->key_count; i++) {
         bool found = false;
         for (size_t j = 0; j < grant->slot_count && !found; j++) {
-            found = grant->slots[j]->key == wait->keys[i];
+            found = grant->slots[j]->key == wait_keys(wait)[i];
         }
         if (!found) {
             return false;
@@ -106,29 +107,54 @@ static bool covers(const struct hami_internal_grant *grant, const struct hami_wa
 static struct hami_internal_grant *own_grant(const struct hami_internal_round *round,
                                              const struct hami_wait *wait)
 {
+    const struct hami_owner owner = wait_owner(wait);
+
     LIST_EACH(link, &round->node->grants)
     {
         struct hami_internal_grant *grant =
             LIST_ENTRY(link, struct hami_internal_grant, link);
-        if (hami_internal_node_is_shared(grant, &wait->owner) && covers(grant, wait)) {
+        if (hami_internal_node_is_shared(grant, &owner) && covers(grant, wait)) {
             return grant;
         }
     }
     return NULL;
 }
 
+/*
+ * What only its turn needs is made when it has come, so that who waits is small. False if
+ * it has to be made first: that is asked for.
+ */
+static bool begin_turn(struct hami_internal_round *round, struct hami_wait *wait)
+{
+    struct hami_internal_node *node = round->node;
+
+    if (wait->lease) {
+        return true;
+    }
+    hami_internal_call_fetch(node);
+    if (!node->next_lease) {
+        round->after->need_lease = true;
+        return false;
+    }
+    wait->lease = node->next_lease;
+    node->next_lease = NULL;
+    wait->lease->lock = node->lock;
+    wait->lease->node = node;
+    wait->lease->references = 1;
+    return true;
+}
+
 static enum hami_internal_look start_asker(struct hami_internal_round *round,
                                            struct hami_wait *wait)
 {
-    const struct hami_owner *owner = &wait->owner;
+    const struct hami_owner owner = wait_owner(wait);
     hami_call *call =
         hami_internal_machine_begin(round->node, OPERATION_INSPECT_ASKER, round->after);
 
     if (call) {
         round->node->operation_wait = wait;
         call->wants_read = wait->asker == ASKER_SUSPECT;
-        hami_internal_call_set_owner(call, owner->namespace_name, owner->name,
-                                     owner->uid);
+        hami_internal_call_set_owner(call, owner.namespace_name, owner.name, owner.uid);
     }
     return LOOK_WORKING;
 }
@@ -140,7 +166,7 @@ static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
 
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_slot *one =
-            hami_internal_node_slot(round->node, wait->keys[i], 0);
+            hami_internal_node_slot(round->node, wait_keys(wait)[i], 0);
         if (one->grant || one->record.kind != HAMI_LOCK_FREE) {
             slot = one;
         }
@@ -191,9 +217,10 @@ stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wa
 
     for (size_t i = 0; i < wait->key_count && !found; i++) {
         uint64_t last_ns = 0;
-        for (size_t permit = 0; permit < wait->keys[i]->permits; permit++) {
+        const struct hami_internal_key *key = wait_keys(wait)[i];
+        for (size_t permit = 0; permit < key->permits; permit++) {
             const struct hami_internal_slot *slot =
-                hami_internal_node_slot(round->node, wait->keys[i], permit);
+                hami_internal_node_slot(round->node, key, permit);
             uint64_t due_ns = stalled_ns(round, slot, wait);
             found = due_ns >= last_ns ? slot : found;
             last_ns = due_ns > last_ns ? due_ns : last_ns;
@@ -221,120 +248,6 @@ static void end_stalled(struct hami_internal_round *round, struct hami_wait *wai
         waits ? "; is that node ready, and does its device plugin run?" : "");
 }
 
-/* The lock that stands there is another owner's, and not being released by us. */
-static bool takes_over(const struct hami_internal_slot *slot)
-{
-    return slot->record.kind != HAMI_LOCK_FREE && slot->reason != REASON_OWN &&
-           !(slot->grant && slot->grant->state == GRANT_RELEASING);
-}
-
-/*
- * A lease, and for a take a grant, are made when the turn comes, so that who waits is
- * small. False if they have to be made first: that is asked for.
- */
-static bool equip(struct hami_internal_round *round, struct hami_wait *wait, bool takes)
-{
-    struct hami_internal_node *node = round->node;
-    struct hami_internal_after *after = round->after;
-    size_t room;
-
-    hami_internal_call_fetch(node);
-    if (!wait->lease && node->next_lease) {
-        wait->lease = node->next_lease;
-        node->next_lease = NULL;
-        wait->lease->lock = node->lock;
-        wait->lease->node = node;
-        wait->lease->references = 1;
-    }
-    after->need_lease = !wait->lease;
-    if (takes && !wait->grant) {
-        if (hami_internal_grant_name(node->lock, node->next_grant, &wait->owner, &room)) {
-            wait->grant = node->next_grant;
-            node->next_grant = NULL;
-        } else {
-            after->need_room = room;
-        }
-    }
-    return !after->need_lease && after->need_room == 0;
-}
-
-/* What the call is to write, and whose locks the grant takes by that. */
-static void plan_take(hami_call *call, struct hami_internal_grant *grant,
-                      const struct hami_wait *wait,
-                      struct hami_internal_slot *const *slots)
-{
-    grant->takes_from = REASON_NONE;
-    grant->takes_own = false;
-    for (size_t i = 0; i < wait->key_count; i++) {
-        const struct hami_internal_record_key *names =
-            &slots[i]->key->records[slots[i]->permit];
-        grant->slots[i] = slots[i];
-        if (takes_over(slots[i])) {
-            grant->takes_from = slots[i]->reason;
-        }
-        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
-                                                slots[i]->reason == REASON_OWN);
-        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
-                               grant->value);
-        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
-                               grant->lease);
-    }
-}
-
-static enum hami_internal_look start_take(struct hami_internal_round *round,
-                                          struct hami_wait *wait,
-                                          struct hami_internal_slot *const *slots)
-{
-    struct hami_internal_node *node = round->node;
-    struct hami_nodelock *lock = node->lock;
-    uint64_t last_fence = 0;
-    bool seeded = false;
-
-    for (size_t i = 0; i < wait->key_count; i++) {
-        uint64_t fence = slots[i]->record.last_fence;
-        last_fence = fence > last_fence ? fence : last_fence;
-        /* A memory that shows less than was seen there may have been put twice. */
-        seeded = seeded || fence == 0 || fence < slots[i]->max_fence;
-    }
-    if (seeded && !node->version[0] && node->read_ns == 0) {
-        node->want_read = true;
-        return LOOK_WORKING;
-    }
-    if (!equip(round, wait, true)) {
-        round->after->need_call = !node->spare_call;
-        return LOOK_WORKING;
-    }
-    hami_call *call = hami_internal_machine_begin(node, OPERATION_TAKE, round->after);
-    if (!call) {
-        return LOOK_WORKING;
-    }
-    struct hami_internal_grant *grant = wait->grant;
-    grant->fence = hami_internal_protocol_next_fence(
-        last_fence, node->max_fence, node->version_number, node->server_time_us);
-    grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
-    grant->value_bytes =
-        1 + hami_internal_record_value(
-                grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
-                grant->owner.namespace_name, grant->owner.name);
-    struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
-    grant->lease_bytes =
-        1 + hami_internal_record_lease(grant->lease, grant->lease_size, &text);
-    plan_take(call, grant, wait, slots);
-    if (seeded) {
-        /* The fence comes from the node's version: another that had the same seed must
-         * fail. */
-        memcpy(call->version, node->version, sizeof(call->version));
-    }
-    grant->slot_count = wait->key_count;
-    grant->state = GRANT_TAKING;
-    grant->taker = wait;
-    grant->write_deadline_ns = call->deadline_ns;
-    list_insert(&node->grants, &grant->link);
-    node->operation_grant = grant;
-    node->operation_wait = wait;
-    return LOOK_WORKING;
-}
-
 /*
  * A lock without a lease is the asker's by its name alone. Its pod may have been replaced
  * since it was looked at, and the lock be its successor's: so the look has to be a read
@@ -343,13 +256,13 @@ static enum hami_internal_look start_take(struct hami_internal_round *round,
 static bool is_adopted_unseen(const struct hami_wait *wait,
                               struct hami_internal_slot *const *slots)
 {
-    const struct hami_internal_facts *facts = wait->judged;
-    bool read = wait->asker == ASKER_FIT && facts->facts.source == HAMI_FACTS_READ;
+    const struct hami_internal_turn *turn = &wait->lease->turn;
+    bool read = wait->asker == ASKER_FIT && turn->judged->facts.source == HAMI_FACTS_READ;
 
     for (size_t i = 0; i < wait->key_count; i++) {
         if (slots[i]->record.kind == HAMI_LOCK_OWNED && slots[i]->reason == REASON_OWN &&
             !slots[i]->record.has_lease &&
-            !(read && wait->asker_ns >= slots[i]->first_seen_ns)) {
+            !(read && turn->asker_ns >= slots[i]->first_seen_ns)) {
             return true;
         }
     }
@@ -362,7 +275,7 @@ static enum hami_internal_look take_turn(struct hami_internal_round *round,
                                          struct hami_internal_slot *const *slots)
 {
     bool fresh = wait->asker == ASKER_FIT &&
-                 round->now_ns < wait->asker_ns + HAMI_INTERNAL_ASKER_AGE_NS;
+                 round->now_ns < wait->lease->turn.asker_ns + HAMI_INTERNAL_ASKER_AGE_NS;
 
     if (round->node->lock->transport->inspect && is_adopted_unseen(wait, slots)) {
         round->node->suspects += wait->asker != ASKER_SUSPECT;
@@ -372,7 +285,7 @@ static enum hami_internal_look take_turn(struct hami_internal_round *round,
     if (round->node->lock->transport->inspect && !fresh) {
         return start_asker(round, wait);
     }
-    return start_take(round, wait, slots);
+    return hami_internal_take_start(round, wait, slots);
 }
 
 /* Serves one waiter as far as can be. The wait may have ended on return. */
@@ -384,7 +297,7 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
     uint64_t claimed = round->claimed;
     bool blocked = false;
 
-    if (grant && !equip(round, wait, false)) {
+    if (!begin_turn(round, wait)) {
         return LOOK_WORKING;
     }
     if (grant) {
@@ -392,14 +305,15 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
         return LOOK_BLOCKED;
     }
     for (size_t i = 0; i < wait->key_count; i++) {
-        enum hami_internal_look look = choose_slot(round, wait, wait->keys[i], &slots[i]);
+        enum hami_internal_look look =
+            choose_slot(round, wait, wait_keys(wait)[i], &slots[i]);
         if (look == LOOK_WORKING) {
             return LOOK_WORKING;
         }
         blocked = blocked || look == LOOK_BLOCKED;
     }
-    if (round->now_ns < wait->retry_ns) {
-        hami_internal_serve_consider(round->node, wait->retry_ns);
+    if (round->now_ns < wait->lease->turn.retry_ns) {
+        hami_internal_serve_consider(round->node, wait->lease->turn.retry_ns);
         return LOOK_BLOCKED;
     }
     if (!blocked) {
@@ -418,7 +332,7 @@ static enum hami_internal_look serve_one(struct hami_internal_round *round,
     }
     /* Whoever is next is looked at beforehand, so that its turn costs one write. */
     if (wait->asker == ASKER_UNKNOWN && round->node->lock->transport->inspect &&
-        round->node->queue.waiters.next == &wait->queued.link) {
+        round->node->queue.first == &wait->queued) {
         return start_asker(round, wait);
     }
     return LOOK_BLOCKED;
@@ -430,14 +344,17 @@ static bool serve_marked(struct hami_internal_round *round)
 {
     struct hami_internal_node *node = round->node;
 
-    LIST_EACH_SAFE(link, next, &node->queue.waiters)
-    {
-        struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
+    for (struct hami_internal_waiter *one = node->queue.first, *next; one; one = next) {
+        struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        next = queue_next(one);
         if (node->suspects == 0 && node->owners == 0) {
             break;
         }
-        if (round->now_ns < wait->retry_ns) {
+        if (wait->lease && round->now_ns < wait->lease->turn.retry_ns) {
             continue;
+        }
+        if (wait->asker == ASKER_SUSPECT && !begin_turn(round, wait)) {
+            return true;
         }
         if (wait->asker == ASKER_SUSPECT) {
             return start_asker(round, wait) == LOOK_WORKING;
@@ -464,18 +381,18 @@ bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_n
     uint64_t all =
         node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
 
-    if (list_is_empty(&node->queue.waiters)) {
+    if (!node->queue.first) {
         return false;
     }
     if (serve_marked(&round)) {
         return true;
     }
-    LIST_EACH_SAFE(link, next, &node->queue.waiters)
-    {
+    for (struct hami_internal_waiter *one = node->queue.first, *next; one; one = next) {
         if (round.claimed == all) {
             break;
         }
-        if (serve_one(&round, LIST_ENTRY(link, struct hami_wait, queued.link)) ==
+        next = queue_next(one);
+        if (serve_one(&round, LIST_ENTRY(one, struct hami_wait, queued)) ==
             LOOK_WORKING) {
             return node->operation != OPERATION_NONE || after->need_call ||
                    after->need_lease || after->need_room > 0;

@@ -147,13 +147,14 @@ static uint64_t expect(const struct hami_internal_node *node,
 
     for (size_t i = 0; i < wait->key_count; i++) {
         size_t index = 0;
-        while (node->slots[index]->key != wait->keys[i]) {
+        const struct hami_internal_key *asked = wait_keys(wait)[i];
+        while (node->slots[index]->key != asked) {
             index++;
         }
         const struct hami_internal_standing_key *key = &keys->standing[index];
-        uint64_t one = hami_internal_pace_expect(key->hold_ns, keys->ahead[index]++,
-                                                 wait->keys[i]->permits, key->standing,
-                                                 key->oldest_ns);
+        uint64_t one =
+            hami_internal_pace_expect(key->hold_ns, keys->ahead[index]++, asked->permits,
+                                      key->standing, key->oldest_ns);
         latest = one > latest ? one : latest;
     }
     return latest;
@@ -169,19 +170,20 @@ static void copy_waiters(struct picture *picture, const struct hami_internal_nod
             hami_internal_admit_look(node, node->slots[i]->key, picture->now_ns);
     }
 
-    LIST_EACH(link, &node->queue.waiters)
-    {
-        const struct hami_wait *wait = LIST_ENTRY(link, struct hami_wait, queued.link);
+    for (const struct hami_internal_waiter *one = node->queue.first; one;
+         one = queue_next(one)) {
+        const struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        const struct hami_internal_extra *extra = wait_extra(wait);
         struct hami_waiter_view *view = &picture->waiters[position];
-        const struct hami_owner *owner = &wait->owner;
-        view->owner.namespace_name = keep(picture, owner->namespace_name);
-        view->owner.name = keep(picture, owner->name);
-        view->owner.uid = keep(picture, owner->uid);
+        const struct hami_owner owner = wait_owner(wait);
+        view->owner.namespace_name = keep(picture, owner.namespace_name);
+        view->owner.name = keep(picture, owner.name);
+        view->owner.uid = keep(picture, owner.uid);
         view->position = position++;
         view->priority = wait->queued.priority;
         view->since_ns = wait->since_ns;
         view->deadline_ns = wait->deadline_ns;
-        view->group = keep(picture, wait->group);
+        view->group = extra ? keep(picture, extra->group) : NULL;
         view->overtaken = hami_internal_queue_overtaken(&wait->queued);
         view->returned = wait->queued.returned;
         view->expected_ns = expect(node, wait, &keys);

@@ -18,85 +18,35 @@
 #include "keys.h"
 #include "manager.h"
 #include "memory.h"
-#include "names.h"
 #include "node.h"
 #include "park.h"
 #include "pen.h"
+#include "request.h"
 #include "run.h"
 #include "nodes.h"
 
-/* ---- the request ---- */
-
-static int check_keys(const struct hami_nodelock_request *request,
-                      struct hami_error *error)
-{
-    if (!request->keys) {
-        return request->key_count == 0
-                   ? 0
-                   : hami_internal_errors_set(error, HAMI_E_INVAL,
-                                              "key_count without keys");
-    }
-    if (request->key_count == 0 || request->key_count > HAMI_NODELOCK_KEYS_MAX) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL, "key_count must be 1 to %d",
-                                        HAMI_NODELOCK_KEYS_MAX);
-    }
-    for (size_t i = 0; i < request->key_count; i++) {
-        if (!hami_internal_names_is_key(request->keys[i])) {
-            return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                            "key %zu is no annotation key", i);
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(request->keys[i], request->keys[j]) == 0) {
-                return hami_internal_errors_set(
-                    error, HAMI_E_INVAL, "key \"%s\" stands twice", request->keys[i]);
-            }
-        }
-    }
-    return 0;
-}
-
-static int check_request(const struct hami_nodelock_request *request,
-                         struct hami_error *error)
-{
-    const struct hami_owner *owner = &request->owner;
-
-    if (!hami_internal_names_is_subdomain(request->node)) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                        "the node's name is no RFC 1123 subdomain");
-    }
-    if (!hami_internal_names_is_label(owner->namespace_name)) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                        "the owner's namespace is no RFC 1123 label");
-    }
-    if (!hami_internal_names_is_subdomain(owner->name)) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                        "the owner's name is no RFC 1123 subdomain");
-    }
-    if (!hami_internal_names_is_uid(owner->uid)) {
-        return hami_internal_errors_set(
-            error, HAMI_E_INVAL, "the owner's uid must be 1 to %d of [A-Za-z0-9._:-]",
-            HAMI_NODELOCK_UID_MAX);
-    }
-    if (request->group && !hami_internal_names_is_group(request->group)) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                        "the group must be 1 to %d of [A-Za-z0-9._:/-]",
-                                        HAMI_NODELOCK_GROUP_MAX);
-    }
-    return check_keys(request, error);
-}
-
 /* ---- making a wait ---- */
 
-/* A blocking acquire's wait, and its texts, are in its caller's frame. */
-static void free_wait(struct hami_wait *wait)
+static void free_turn(hami_lease *lease, struct hami_nodelock *lock)
 {
-    struct hami_nodelock *lock = wait->lock;
+    if (lease) {
+        const struct hami_allocator *allocator = hami_internal_allocator(lock);
+        hami_internal_grant_free(lock, lease->turn.grant);
+        hami_internal_memory_free(allocator, lease->turn.judged);
+        hami_internal_memory_free(allocator, lease);
+    }
+}
+
+/* A blocking acquire's wait is in its caller's frame. */
+static void free_wait(struct hami_wait *wait, struct hami_nodelock *lock)
+{
     const struct hami_allocator *allocator = hami_internal_allocator(lock);
 
-    hami_internal_grant_free(lock, wait->grant);
-    hami_internal_memory_free(allocator, wait->judged);
-    hami_internal_memory_free(allocator, wait->lease);
+    free_turn(wait->lease, lock);
     if (!wait->blocking) {
+        if (wait->ended) {
+            hami_internal_memory_free(allocator, wait->end.text);
+        }
         hami_internal_memory_free(allocator, wait);
     }
 }
@@ -116,60 +66,81 @@ static size_t count_keys(const struct hami_nodelock_request *request)
     return request->keys ? request->key_count : 1;
 }
 
-/* Of a zeroed wait: what the request says, its texts borrowed.
- * @keys  room for as many as it asks for */
-static void fill_wait(struct hami_wait *wait, struct hami_nodelock *lock,
-                      const struct hami_nodelock_request *request,
-                      const struct hami_internal_key **keys)
+static bool needs_extra(const struct hami_nodelock_request *request)
 {
-    wait->keys = keys;
+    return request->group || request->cancel;
+}
+
+/*
+ * Of a zeroed wait: what the request says, its texts borrowed.
+ * @keys   room for them, if there are several
+ * @extra  zeroed, if the request needs it
+ */
+static void fill_wait(struct hami_wait *wait, const struct hami_nodelock_request *request,
+                      const struct hami_internal_key **keys,
+                      struct hami_internal_extra *extra)
+{
     wait->key_count = (uint8_t)count_keys(request);
-    wait->owner = request->owner;
-    wait->group = request->group;
-    wait->lock = lock;
-    wait->timer.kind = TIMER_WAIT;
+    if (wait->key_count > 1) {
+        wait->keys = keys;
+    }
+    wait->name = request->owner.name;
+    wait->uid = request->owner.uid;
     wait->deadline_ns = request->deadline_ns;
     wait->queued.priority = request->priority;
-    wait->queued.namespace_hash =
-        hami_internal_hash_text(request->owner.namespace_name, 0);
+    if (needs_extra(request)) {
+        extra->wait = wait;
+        extra->group = request->group;
+        list_init(&extra->cancel_link);
+        wait->queued.member = &extra->member;
+    }
     if (request->group) {
-        wait->queued.group =
-            hami_internal_hash_text(request->group, wait->queued.namespace_hash) | 1;
+        uint64_t hash = hami_internal_hash_text(request->owner.namespace_name, 0);
+        extra->member.group = hami_internal_hash_text(request->group, hash) | 1;
     }
 }
 
-/* Keys and texts stand behind the struct, each as long as it is. */
+/* Extra, keys and texts stand behind the struct, each as long as it is. */
 static struct hami_wait *make_wait(struct hami_nodelock *lock,
                                    const struct hami_nodelock_request *request)
 {
     const struct hami_owner *owner = &request->owner;
-    size_t keys_bytes = count_keys(request) * sizeof(const struct hami_internal_key *);
-    size_t texts_bytes = strlen(owner->namespace_name) + strlen(owner->name) +
-                         strlen(owner->uid) + 3 +
+    size_t extra_bytes = needs_extra(request) ? sizeof(struct hami_internal_extra) : 0;
+    size_t keys_bytes =
+        request->keys && request->key_count > 1
+            ? request->key_count * sizeof(const struct hami_internal_key *)
+            : 0;
+    size_t texts_bytes = strlen(owner->name) + strlen(owner->uid) + 2 +
                          (request->group ? strlen(request->group) + 1 : 0);
-    struct hami_wait *wait = hami_internal_memory_zero(
-        hami_internal_allocator(lock), sizeof(*wait) + keys_bytes + texts_bytes);
+    struct hami_wait *wait =
+        hami_internal_memory_zero(hami_internal_allocator(lock),
+                                  sizeof(*wait) + extra_bytes + keys_bytes + texts_bytes);
 
     if (!wait) {
         return NULL;
     }
-    char *texts = (char *)(wait + 1) + keys_bytes;
-    fill_wait(wait, lock, request, (const struct hami_internal_key **)(void *)(wait + 1));
-    wait->owner.namespace_name = keep(&texts, owner->namespace_name);
-    wait->owner.name = keep(&texts, owner->name);
-    wait->owner.uid = keep(&texts, owner->uid);
-    wait->group = request->group ? keep(&texts, request->group) : NULL;
+    char *at = (char *)(wait + 1);
+    struct hami_internal_extra *extra = (void *)at;
+    char *texts = at + extra_bytes + keys_bytes;
+    fill_wait(wait, request, (void *)(at + extra_bytes), extra);
+    wait->name = keep(&texts, owner->name);
+    wait->uid = keep(&texts, owner->uid);
+    if (request->group) {
+        extra->group = keep(&texts, request->group);
+    }
     return wait;
 }
 
-static int intern_keys(struct hami_wait *wait,
+static int intern_keys(struct hami_nodelock *lock, struct hami_wait *wait,
                        const struct hami_nodelock_request *request)
 {
-    const char *const configured[] = {wait->lock->config.key};
+    const char *const configured[] = {lock->config.key};
     const char *const *names = request->keys ? request->keys : configured;
+    const struct hami_internal_key **keys =
+        wait->key_count == 1 ? &wait->key : wait->keys;
 
     for (size_t i = 0; i < wait->key_count; i++) {
-        int code = hami_internal_keys_get(wait->lock, names[i], &wait->keys[i]);
+        int code = hami_internal_keys_get(lock, names[i], &keys[i]);
         if (code < 0) {
             return code;
         }
@@ -178,43 +149,95 @@ static int intern_keys(struct hami_wait *wait,
 }
 
 /* Finds its node and keys. On failure the wait is gone. */
-static int prepare(struct hami_wait *wait, const struct hami_nodelock_request *request,
-                   struct hami_error *error)
+static int prepare(struct hami_nodelock *lock, struct hami_wait *wait,
+                   const struct hami_nodelock_request *request, struct hami_error *error)
 {
-    int code = hami_internal_nodes_get(wait->lock, request->node, true, &wait->node);
+    int code = hami_internal_nodes_get(lock, request->node, true, &wait->node);
 
     if (code == 0) {
-        code = intern_keys(wait, request);
+        code = intern_keys(lock, wait, request);
         if (code < 0) {
             hami_internal_nodes_unpin(wait->node);
         }
     }
     if (code < 0) {
-        free_wait(wait);
+        free_wait(wait, lock);
         return hami_internal_errors_set(error, code, "node %s: %s", request->node,
                                         hami_strerror(code));
     }
     return 0;
 }
 
-/* Takes the mutex of its node, which has all that it needs then; on failure not. */
-static int lock_node(struct hami_wait *wait, struct hami_error *error)
+static struct hami_internal_crowd *make_crowd(const struct hami_allocator *allocator,
+                                              uint64_t hash, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    struct hami_internal_crowd *crowd =
+        hami_internal_memory_zero(allocator, sizeof(*crowd) + bytes);
+
+    if (crowd) {
+        crowd->hash = hash;
+        memcpy(crowd->name, name, bytes);
+    }
+    return crowd;
+}
+
+/* Makes a namespace known to a node; one of which nobody waits any more makes room. Takes
+ * the node's mutex itself. */
+static int add_crowd(struct hami_internal_node *node, uint64_t hash, const char *name)
+{
+    const struct hami_allocator *allocator = hami_internal_allocator(node->lock);
+    struct hami_internal_crowd *crowd = make_crowd(allocator, hash, name), *old[2];
+
+    if (!crowd) {
+        return HAMI_E_NOMEM;
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    old[0] = hami_internal_queue_forget(&node->queue);
+    old[1] = hami_internal_queue_forget(&node->queue);
+    if (!hami_internal_queue_namespace(&node->queue, hash, name)) {
+        hami_internal_queue_settle(&node->queue, crowd);
+        crowd = NULL;
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    hami_internal_memory_free(allocator, crowd);
+    hami_internal_memory_free(allocator, old[0]);
+    hami_internal_memory_free(allocator, old[1]);
+    return 0;
+}
+
+/* With the node's mutex: true if the node has all that the wait needs there. */
+static bool fits(struct hami_wait *wait, uint64_t hash, const char *namespace_name)
 {
     struct hami_internal_node *node = wait->node;
 
+    wait->queued.crowd =
+        hami_internal_queue_namespace(&node->queue, hash, namespace_name);
+    return wait->queued.crowd &&
+           hami_internal_node_is_fit(node, wait_keys(wait), wait->key_count);
+}
+
+/* Takes the mutex of its node, which has all that it needs then; on failure not. */
+static int lock_node(struct hami_wait *wait, const char *namespace_name,
+                     struct hami_error *error)
+{
+    struct hami_internal_node *node = wait->node;
+    uint64_t hash = hami_internal_hash_text(namespace_name, 0);
+
     (void)pthread_mutex_lock(&node->mutex);
-    if (hami_internal_node_is_fit(node, wait->keys, wait->key_count)) {
-        return 0;
+    while (!fits(wait, hash, namespace_name)) {
+        (void)pthread_mutex_unlock(&node->mutex);
+        int code = hami_internal_node_add_history(node);
+        code = code < 0
+                   ? code
+                   : hami_internal_node_add_keys(node, wait_keys(wait), wait->key_count);
+        code = code < 0 ? code : add_crowd(node, hash, namespace_name);
+        if (code < 0) {
+            return hami_internal_errors_set(error, code, "node %s: %s", node->name,
+                                            hami_strerror(code));
+        }
+        (void)pthread_mutex_lock(&node->mutex);
     }
-    (void)pthread_mutex_unlock(&node->mutex);
-    int code = hami_internal_node_add_history(node);
-    code =
-        code < 0 ? code : hami_internal_node_add_keys(node, wait->keys, wait->key_count);
-    if (code < 0) {
-        return hami_internal_errors_set(error, code, "node %s: %s", node->name,
-                                        hami_strerror(code));
-    }
-    (void)pthread_mutex_lock(&node->mutex);
     return 0;
 }
 
@@ -228,16 +251,18 @@ static struct hami_error error_of(const struct hami_wait *wait)
                                .waiting = end->waiting,
                                .expected_ns = end->expected_ns};
 
-    pen_copy(error.text, sizeof(error.text), end->text);
+    pen_copy(error.text, sizeof(error.text), end->text ? end->text : end->brief);
     return error;
 }
 
 /* The wait has ended, or never began. Its pin on the node and its flag go. */
 static void dispose(struct hami_wait *wait)
 {
+    struct hami_nodelock *lock = wait->node->lock;
+
     hami_internal_cancel_detach(wait);
     hami_internal_nodes_unpin(wait->node);
-    free_wait(wait);
+    free_wait(wait, lock);
 }
 
 /* Queues a wait and brings its node on. Returns 0 and holds no lock, or a code and the
@@ -249,7 +274,7 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
     struct hami_internal_after after;
 
     hami_internal_cancel_attach(wait, request->cancel);
-    int code = lock_node(wait, error);
+    int code = lock_node(wait, request->owner.namespace_name, error);
     if (code < 0) {
         dispose(wait);
         return code;
@@ -262,54 +287,26 @@ static int begin(struct hami_wait *wait, const struct hami_nodelock_request *req
         dispose(wait);
         return code;
     }
-    if (hami_cancel_is_fired(wait->cancel)) {
+    if (hami_internal_cancel_is_fired(wait)) {
         hami_internal_node_cancel(node, &after);
     }
     hami_internal_run(node, &after);
     return 0;
 }
 
-static int check_entry(hami_nodelock *lock, const struct hami_nodelock_request *request,
-                       struct hami_nodelock_request *known, struct hami_error **reterr)
-{
-    struct hami_error *error = *reterr;
-
-    if (!lock || !request) {
-        return hami_internal_errors_set(error, HAMI_E_INVAL,
-                                        "lock and request are required");
-    }
-    int code = hami_internal_errors_read_struct(
-        known, sizeof(*known), request, offsetof(struct hami_nodelock_request, keys));
-    if (code < 0) {
-        return hami_internal_errors_set(error, code, "request: %s", hami_strerror(code));
-    }
-    *reterr = error = error ? error : known->reterr;
-    code = check_request(known, error);
-    if (code < 0) {
-        return code;
-    }
-    if (hami_internal_manager_is_forked(lock)) {
-        return hami_internal_errors_set(error, HAMI_E_FORKED, "called in a forked child");
-    }
-    if (atomic_load(&lock->closing)) {
-        return hami_internal_errors_set(error, HAMI_E_CLOSED,
-                                        "the manager is shutting down");
-    }
-    return 0;
-}
-
 /* ---- the blocking forms ---- */
 
 /* Waits for the end. */
-static void park(struct hami_wait *wait)
+static void park(struct hami_internal_blocked *blocked)
 {
+    struct hami_wait *wait = &blocked->wait;
     struct hami_internal_node *node = wait->node;
     /* By another clock than the system's dispatch ends it. */
     uint64_t until_ns =
-        wait->lock->system_clock ? wait->deadline_ns : HAMI_DEADLINE_NEVER;
+        node->lock->system_clock ? wait->deadline_ns : HAMI_DEADLINE_NEVER;
 
-    while (!park_is_done(&wait->parking)) {
-        if (!park_sleep(&wait->parking, until_ns)) {
+    while (!park_is_done(&blocked->parking)) {
+        if (!park_sleep(&blocked->parking, until_ns)) {
             continue;
         }
         struct hami_internal_after after;
@@ -324,15 +321,23 @@ static void park(struct hami_wait *wait)
     }
 }
 
+/* What has ended well is the caller's, with a reference to the manager. */
+static hami_lease *take_lease(struct hami_wait *wait)
+{
+    hami_lease *lease = wait->lease;
+
+    wait->lease = NULL;
+    hami_internal_manager_ref(lease->lock);
+    return lease;
+}
+
 /* The wait has ended, and belongs to this thread alone. */
 static int finish(struct hami_wait *wait, hami_lease **ret, struct hami_error *reterr)
 {
     int code = wait->end.code;
 
     if (code == 0) {
-        *ret = wait->lease;
-        wait->lease = NULL;
-        hami_internal_manager_ref(wait->lock);
+        *ret = take_lease(wait);
     } else {
         struct hami_error error = error_of(wait);
         hami_internal_errors_copy(reterr, &error);
@@ -345,14 +350,13 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
                    bool try_only, hami_lease **ret, struct hami_error *reterr)
 {
     struct hami_nodelock_request known;
-    const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
-    struct hami_wait wait;
+    struct hami_internal_blocked blocked;
     int cancel_state;
 
     if (!ret) {
         return hami_internal_errors_set(reterr, HAMI_E_INVAL, "ret is required");
     }
-    int code = check_entry(lock, request, &known, &reterr);
+    int code = hami_internal_request_read(lock, request, &known, &reterr);
     if (code < 0) {
         return code;
     }
@@ -361,20 +365,21 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
             reterr, HAMI_E_INVAL,
             "a blocking call from a callback would wait for itself");
     }
-    memset(&wait, 0, sizeof(wait));
-    fill_wait(&wait, lock, &known, keys);
-    wait.try_only = try_only;
-    wait.blocking = true;
-    code = prepare(&wait, &known, reterr);
+    memset(&blocked.wait, 0, sizeof(blocked.wait));
+    memset(&blocked.extra, 0, sizeof(blocked.extra));
+    fill_wait(&blocked.wait, &known, blocked.keys, &blocked.extra);
+    blocked.wait.try_only = try_only;
+    blocked.wait.blocking = true;
+    code = prepare(lock, &blocked.wait, &known, reterr);
     if (code < 0) {
         return code;
     }
-    park_init(&wait.parking, lock);
+    park_init(&blocked.parking, lock);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    code = begin(&wait, &known, reterr);
+    code = begin(&blocked.wait, &known, reterr);
     if (code == 0) {
-        park(&wait);
-        code = finish(&wait, ret, reterr);
+        park(&blocked);
+        code = finish(&blocked.wait, ret, reterr);
     }
     (void)pthread_setcancelstate(cancel_state, NULL);
     return code;
@@ -405,7 +410,7 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
         return HAMI_E_INVAL;
     }
     struct hami_error *error = NULL;
-    int code = check_entry(lock, request, &known, &error);
+    int code = hami_internal_request_read(lock, request, &known, &error);
     if (code < 0) {
         return code;
     }
@@ -413,7 +418,7 @@ static int start(hami_nodelock *lock, const struct hami_nodelock_request *reques
     if (!wait) {
         return HAMI_E_NOMEM;
     }
-    code = prepare(wait, &known, error);
+    code = prepare(lock, wait, &known, error);
     if (code < 0) {
         return code;
     }
@@ -454,7 +459,7 @@ int hami_wait_abort(hami_wait *wait)
         return HAMI_E_INVAL;
     }
     struct hami_internal_node *node = wait->node;
-    if (hami_internal_manager_is_forked(wait->lock)) {
+    if (hami_internal_manager_is_forked(node->lock)) {
         return HAMI_E_FORKED;
     }
     hami_internal_nodes_pin(node);
@@ -475,9 +480,7 @@ void hami_internal_waiter_deliver(struct hami_wait *wait)
     hami_lease *lease = NULL;
 
     if (error.code == 0) {
-        lease = wait->lease;
-        wait->lease = NULL;
-        hami_internal_manager_ref(wait->lock);
+        lease = take_lease(wait);
     }
     wait->callback(wait->data, error.code, lease, &error);
     dispose(wait);

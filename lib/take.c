@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See take.h: the texts of lock and lease are made, and the edits that put them in the
+ * place of what is known to stand there. Under the node's mutex; no I/O.
+ */
+#include "take.h"
+
+#include <string.h>
+
+#include "call.h"
+#include "grant.h"
+#include "machine.h"
+#include "node.h"
+#include "protocol.h"
+#include "record.h"
+
+/* The lock that stands there is another owner's, and not being released by us. */
+static bool takes_over(const struct hami_internal_slot *slot)
+{
+    return slot->record.kind != HAMI_LOCK_FREE && slot->reason != REASON_OWN &&
+           !(slot->grant && slot->grant->state == GRANT_RELEASING);
+}
+
+/* The grant that a take writes is made when it is about to; false if that has to come
+ * first: it is asked for. */
+static bool equip(struct hami_internal_round *round, struct hami_wait *wait)
+{
+    struct hami_internal_node *node = round->node;
+    struct hami_internal_turn *turn = &wait->lease->turn;
+    const struct hami_owner owner = wait_owner(wait);
+    size_t room;
+
+    if (turn->grant) {
+        return true;
+    }
+    if (!hami_internal_grant_name(node->lock, node->next_grant, &owner, &room)) {
+        round->after->need_room = room;
+        return false;
+    }
+    turn->grant = node->next_grant;
+    node->next_grant = NULL;
+    return true;
+}
+
+/* What the call is to write, and whose locks the grant takes by that. */
+static void plan_take(hami_call *call, struct hami_internal_grant *grant,
+                      const struct hami_wait *wait,
+                      struct hami_internal_slot *const *slots)
+{
+    grant->takes_from = REASON_NONE;
+    grant->takes_own = false;
+    for (size_t i = 0; i < wait->key_count; i++) {
+        const struct hami_internal_record_key *names =
+            &slots[i]->key->records[slots[i]->permit];
+        grant->slots[i] = slots[i];
+        if (takes_over(slots[i])) {
+            grant->takes_from = slots[i]->reason;
+        }
+        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
+                                                slots[i]->reason == REASON_OWN);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
+                               grant->value);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
+                               grant->lease);
+    }
+}
+
+enum hami_internal_look hami_internal_take_start(struct hami_internal_round *round,
+                                                 struct hami_wait *wait,
+                                                 struct hami_internal_slot *const *slots)
+{
+    struct hami_internal_node *node = round->node;
+    struct hami_nodelock *lock = node->lock;
+    uint64_t last_fence = 0;
+    bool seeded = false;
+
+    for (size_t i = 0; i < wait->key_count; i++) {
+        uint64_t fence = slots[i]->record.last_fence;
+        last_fence = fence > last_fence ? fence : last_fence;
+        /* A memory that shows less than was seen there may have been put twice. */
+        seeded = seeded || fence == 0 || fence < slots[i]->max_fence;
+    }
+    if (seeded && !node->version[0] && node->read_ns == 0) {
+        node->want_read = true;
+        return LOOK_WORKING;
+    }
+    if (!equip(round, wait)) {
+        round->after->need_call = !node->spare_call;
+        return LOOK_WORKING;
+    }
+    hami_call *call = hami_internal_machine_begin(node, OPERATION_TAKE, round->after);
+    if (!call) {
+        return LOOK_WORKING;
+    }
+    struct hami_internal_grant *grant = wait->lease->turn.grant;
+    grant->fence = hami_internal_protocol_next_fence(
+        last_fence, node->max_fence, node->version_number, node->server_time_us);
+    grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
+    grant->value_bytes =
+        1 + hami_internal_record_value(
+                grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
+                grant->owner.namespace_name, grant->owner.name);
+    struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
+    grant->lease_bytes =
+        1 + hami_internal_record_lease(grant->lease, grant->lease_size, &text);
+    plan_take(call, grant, wait, slots);
+    if (seeded) {
+        /* The fence comes from the node's version: another that had the same seed must
+         * fail. */
+        memcpy(call->version, node->version, sizeof(call->version));
+    }
+    grant->slot_count = wait->key_count;
+    grant->state = GRANT_TAKING;
+    grant->taker = wait;
+    grant->write_deadline_ns = call->deadline_ns;
+    list_insert(&node->grants, &grant->link);
+    node->operation_grant = grant;
+    node->operation_wait = wait;
+    return LOOK_WORKING;
+}
