@@ -244,42 +244,56 @@ class Floor(Way):
         return self.printed
 
 
-class Hamid(Way):
-    """hamid behind kube-scheduler, an agent and a kubelet for each node."""
+class OnNodes(Way):
+    """Pods of hamid's scheduler, on nodes whose names begin so; `free` is what their agents say."""
 
-    name = "hamid"
     scheduler = "default-scheduler"
     user = "hamid"
 
-    def __init__(self, patience="30s"):
+    def __init__(self, name, prefix, free):
+        self.name = name
+        self.prefix = prefix
+        self.free = free
+
+    def prepare(self, world, size):
+        return [f"{self.prefix}-{index}" for index in range(size.nodes)]
+
+
+class Hamid(OnNodes):
+    """hamid behind kube-scheduler, an agent and a kubelet for each node. The scheduler side frees
+    the locks; on the nodes of `free_node`, where it is asked for, their agents do."""
+
+    def __init__(self, patience="30s", with_free_node=False):
+        super().__init__("hamid", "gpu", "scheduler")
+        self.free_node = OnNodes("hamid-free-node", "plain", "node") if with_free_node else None
         self.patience = patience
         self.children = []
-        self.agents = 0
 
     def start(self, world, size):
         """Everything that it needs for bursts of that many nodes; then one pod for each node."""
-        nodes = world.make_nodes("gpu", size.nodes)
         before = len(world.plane.group.children)
+        ways = [self] + ([self.free_node] if self.free_node else [])
+        nodes = [(node, way.free) for way in ways
+                 for node in world.make_nodes(way.prefix, size.nodes)]
         self._start_nodes(world, nodes)
         self._start_binder(world)
         self.children = [child for _, child in world.plane.group.children[before:]]
-        world.run(self, Size(size.nodes, size.nodes))
+        for way in ways:
+            world.run(way, Size(size.nodes, size.nodes))
 
     def stop(self, world):
         for child in reversed(self.children):
             world.plane.group.stop(child)
         self.children = []
 
-    def prepare(self, world, size):
-        return [f"gpu-{index}" for index in range(size.nodes)]
-
     def _start_nodes(self, world, nodes):
         plane = world.plane
         agents = {}
-        for node in nodes:
+        for node, free in nodes:
             path = plane.folder / f"{node}.sock"
             agents[node] = path, plane.group.start(f"hamid-{node}", [
                 world.build / "daemon/hamid", "node", f"--node={node}", f"--socket={path}",
+                f"--free={free}",
                 f"--kubeconfig={plane.kubeconfig('hamid-node')}", "--allocate-timeout=60s"])
         for node, (path, child) in agents.items():
             plane.group.wait_until(f"hamid-{node}", child,
@@ -288,7 +302,7 @@ class Hamid(Way):
             words = [world.build / "tests/standins/standin-kubelet",
                      f"--kubeconfig={plane.kubeconfig('kubelet')}",
                      f"--allocate-ms={ALLOCATE_MS}"]
-            for node in nodes[first:first + NODES_A_KUBELET]:
+            for node, _ in nodes[first:first + NODES_A_KUBELET]:
                 words += [f"--node={node}", f"--socket={agents[node][0]}"]
             plane.group.start(f"kubelet-{first}", words)
 

@@ -47,6 +47,7 @@ class Setting:
     build: pathlib.Path  # of this project, optimised
     source: pathlib.Path
     kubernetes: str  # version of the real programs
+    with_references: bool
     begin: float
 
     def say(self, text):
@@ -74,6 +75,8 @@ def parse():
                         help="only this part; may be given several times")
     parser.add_argument("--list", action="store_true", help="list the parts")
     parser.add_argument("--repeats", type=int, metavar="N", help="turns of each comparison")
+    parser.add_argument("--without-references", action="store_true",
+                        help="leave out the slow references of the bursts")
     parser.add_argument("--kubernetes", default="1.37.2", metavar="VERSION",
                         help="of the real programs (default: %(default)s)")
     parser.add_argument("--report", metavar="FOLDER",
@@ -129,6 +132,7 @@ def main():
     source = HERE.parent
     setting = Setting(is_quick=asked.quick, repeats=asked.repeats or (3 if asked.quick else 7),
                       build=source / "build-bench", source=source, kubernetes=asked.kubernetes,
+                      with_references=not asked.without_references,
                       begin=time.monotonic())
     found = {}
     failed = []

@@ -44,7 +44,8 @@ static int check_numbers(struct hami_nodelock_config *config, struct hami_error 
         return hami_internal_errors_set(error, HAMI_E_INVAL, "permits must be 1 to %d",
                                         HAMI_NODELOCK_PERMITS_MAX);
     }
-    const uint32_t flags = HAMI_NODELOCK_EXPIRE_BOUND_OWNERS | HAMI_NODELOCK_REFUSE_EARLY;
+    const uint32_t flags = HAMI_NODELOCK_EXPIRE_BOUND_OWNERS |
+                           HAMI_NODELOCK_REFUSE_EARLY | HAMI_NODELOCK_FREE_BY_SCHEDULER;
     if (config->flags & ~flags) {
         return hami_internal_errors_set(error, HAMI_E_INVAL, "unknown flags 0x%x",
                                         config->flags);

@@ -121,7 +121,8 @@ hami_internal_grant_lease_text(const struct hami_nodelock *lock,
                                              .holder = lock->holder,
                                              .fence = grant->fence,
                                              .attempt = grant->attempt,
-                                             .hold_ms = lock->config.hold_limit_ms};
+                                             .hold_ms = lock->config.hold_limit_ms,
+                                             .free_by_scheduler = grant->by_scheduler};
 }
 
 void hami_internal_grant_adopt(struct hami_internal_grant *spare,

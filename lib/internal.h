@@ -60,6 +60,9 @@ struct hami_internal_parking {
 #define HAMI_INTERNAL_HAND_OVERS_MAX 16
 #define HAMI_INTERNAL_RIVAL_NS (60 * NS_PER_S)
 #define HAMI_INTERNAL_YIELD_NS (50 * NS_PER_MS)
+/* A lock that is done and the scheduler side's to free stands so long for a waiter that
+ * may come: then it costs one write less. */
+#define HAMI_INTERNAL_DONE_STANDS_NS (100 * NS_PER_MS)
 /* Senseless answers in a row that end a wait with PROTO. */
 #define HAMI_INTERNAL_PROTO_MAX 3
 /* Room for the text of how a wait ended. */
@@ -117,6 +120,7 @@ struct hami_internal_slot {
     char news_version[64];
     /* what was learned about the owner of this very pair */
     struct hami_internal_facts *facts; /* NULL = nothing */
+    uint64_t facts_ns;                 /* when that was told */
     uint64_t ask_next_ns, revoke_next_ns;
     bool asked, revoked, alarmed;
     enum hami_internal_reason reason; /* as last judged */
@@ -148,6 +152,8 @@ struct hami_internal_grant {
     uint64_t fence, attempt;
     uint64_t state_ns; /* since when it stands, was handed off, or is being released */
     bool takes_own;    /* it replaces a lock of its own owner */
+    bool takes_done;   /* it replaces one that is the scheduler side's to free, and done */
+    bool by_scheduler; /* its lease says free=scheduler */
     enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
                                              there was none, or it was ours to pass on */
     char *value, *lease;     /* lock value and lease text as written; behind the struct */
@@ -346,6 +352,7 @@ struct hami_internal_node {
     uint64_t version_number; /* 0 = not a number */
     uint64_t server_time_us;
     uint64_t max_fence; /* seen on this node */
+    bool leaves_freeing; /* its node side leaves it to the scheduler side */
     bool want_read;
     uint64_t read_ns;   /* when the last good read began; 0 = never */
     uint64_t reread_ns; /* a read is due then; HAMI_DEADLINE_NEVER = none */

@@ -107,6 +107,29 @@ static void judge(const struct hami_internal_round *round,
     hami_internal_protocol_judge(&input, ret);
 }
 
+static bool has_rival(const struct hami_internal_round *round,
+                      const struct hami_internal_slot *slot)
+{
+    return slot->rival_ns != 0 &&
+           round->now_ns < slot->rival_ns + HAMI_INTERNAL_RIVAL_NS &&
+           slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX;
+}
+
+/* A lock may be taken; after many in a row that were passed on here, another replica has
+ * the first try at one that is done. */
+static enum hami_internal_look look_at_takeable(struct hami_internal_round *round,
+                                                const struct hami_internal_slot *slot)
+{
+    uint64_t yields_until = slot->facts_ns + HAMI_INTERNAL_YIELD_NS;
+
+    if (slot->reason == REASON_DONE && slot->record.free_by_scheduler &&
+        has_rival(round, slot) && round->now_ns < yields_until) {
+        hami_internal_serve_consider(round->node, yields_until);
+        return LOOK_BLOCKED;
+    }
+    return LOOK_AVAILABLE;
+}
+
 /* A pair that is not free, and that no lease of this process holds. */
 static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
                                             const struct hami_wait *wait,
@@ -123,7 +146,7 @@ static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
     slot->reason = judgement.reason;
     raise_alarm(round, slot);
     if (judgement.verdict == VERDICT_TAKE) {
-        return LOOK_AVAILABLE;
+        return look_at_takeable(round, slot);
     }
     if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
         return start_revoke(round, slot);
@@ -150,15 +173,12 @@ static enum hami_internal_look look_at_released(const struct hami_internal_round
 {
     const struct hami_internal_grant *grant = slot->grant;
     bool harmless = grant->no_binding || !round->node->lock->transport->revoke;
-    bool rival =
-        slot->rival_ns != 0 && round->now_ns < slot->rival_ns + HAMI_INTERNAL_RIVAL_NS;
 
     if (!harmless || round->now_ns < grant->retry_ns ||
         grant->slot_count != wait->key_count) {
         return LOOK_BLOCKED;
     }
-    return rival && slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX ? LOOK_BLOCKED
-                                                                     : LOOK_AVAILABLE;
+    return has_rival(round, slot) ? LOOK_BLOCKED : LOOK_AVAILABLE;
 }
 
 enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *round,

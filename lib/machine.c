@@ -250,6 +250,39 @@ static bool adopt_left_behind(struct hami_internal_node *node, uint64_t now,
     return false;
 }
 
+/* Ours, and left to the node side by all who had a share in it. */
+static bool is_handed_off(const struct hami_internal_grant *grant)
+{
+    return grant && grant->state == GRANT_STANDING && grant->handed_off && !grant->gone &&
+           grant->shares == 0;
+}
+
+/*
+ * A lock that this manager is to free, its pod served, while nobody waits: it is given
+ * back. Not at once: whoever comes soon replaces it in one write. Another manager's is
+ * left to it, and to its node side, which does the same 2 s after the success.
+ */
+static void give_back_done(struct hami_internal_node *node, uint64_t now)
+{
+    for (size_t i = 0; i < node->slot_count && list_is_empty(&node->queue.waiters); i++) {
+        struct hami_internal_slot *slot = node->slots[i];
+        uint64_t due_ns = slot->facts_ns + HAMI_INTERNAL_DONE_STANDS_NS;
+        if (!slot->known || !slot->facts || !is_handed_off(slot->grant) ||
+            !hami_internal_protocol_is_done(&slot->record, &slot->facts->facts,
+                                            node->name)) {
+            continue;
+        }
+        if (now < due_ns) {
+            hami_internal_serve_consider(node, due_ns);
+            continue;
+        }
+        slot->grant->state = GRANT_RELEASING;
+        slot->grant->state_ns = now;
+        slot->grant->retry_ns = 0;
+        slot->grant->no_binding = true;
+    }
+}
+
 /* A call past its deadline is aborted, then given up on: see run.c. */
 static void watch_call(struct hami_internal_node *node)
 {
@@ -269,8 +302,11 @@ void hami_internal_machine_plan(struct hami_internal_node *node,
         return;
     }
     if (atomic_load(&node->lock->freed) || plan_read(node, now, after) || node->doubt ||
-        adopt_strays(node, after) || adopt_left_behind(node, now, after) ||
-        plan_revocations(node, now, after) ||
+        adopt_strays(node, after) || adopt_left_behind(node, now, after)) {
+        return;
+    }
+    give_back_done(node, now);
+    if (plan_revocations(node, now, after) ||
         hami_internal_serve_waiters(node, now, after)) {
         return;
     }

@@ -62,6 +62,17 @@ static void free_pair(const struct hami_nodelock *lock, struct hami_internal_pai
     hami_internal_memory_free(hami_internal_allocator(lock), pair->lease_text.data);
 }
 
+/* Who frees is the node side's to say; a lease that was written keeps what it says. */
+static void learn_mode(struct hami_internal_node *node,
+                       const struct hami_node_record *record)
+{
+    const char *mark = find_annotation(record, HAMI_HANDSHAKE_AGENT_KEY);
+
+    node->leaves_freeing =
+        (node->lock->config.flags & HAMI_NODELOCK_FREE_BY_SCHEDULER) != 0 && mark &&
+        strcmp(mark, HAMI_INTERNAL_FREE_BY_SCHEDULER) == 0;
+}
+
 /* Slots are only ever added, so an index stays what it is while the mutex is let go. */
 static int tell_slots(struct hami_internal_node *node,
                       const struct hami_node_record *record)
@@ -69,6 +80,7 @@ static int tell_slots(struct hami_internal_node *node,
     const char *version = record->version ? record->version : "";
 
     (void)pthread_mutex_lock(&node->mutex);
+    learn_mode(node, record);
     size_t count = node->slot_count;
     (void)pthread_mutex_unlock(&node->mutex);
     for (size_t i = 0; i < count; i++) {
@@ -137,6 +149,7 @@ int hami_nodelock_forget(hami_nodelock *lock, const char *node_name)
     (void)pthread_mutex_lock(&node->mutex);
     hami_internal_after_init(&after, node);
     hami_internal_node_end_all_waits(node, HAMI_E_NODE, &after, "the node is gone");
+    node->leaves_freeing = false;
     for (size_t i = 0; i < node->slot_count; i++) {
         node->slots[i]->known = node->slots[i]->has_news = false;
         node->slots[i]->version_number = 0;
@@ -192,43 +205,64 @@ static void suspect_waiters(struct hami_internal_node *node,
     }
 }
 
-/* With the node's mutex: final facts about the owner of a lock that is in the way.
- * Consumes *copy. */
-static void tell_holders(struct hami_internal_node *node, const struct hami_owner *owner,
-                         struct hami_internal_facts **copy,
-                         struct hami_internal_after *after)
+static bool is_holder(const struct hami_internal_node *node,
+                      const struct hami_internal_slot *slot,
+                      const struct hami_owner *owner,
+                      const struct hami_owner_facts *facts)
 {
-    for (size_t i = 0; i < node->slot_count && *copy; i++) {
-        struct hami_internal_slot *slot = node->slots[i];
-        if (slot->known && slot->record.kind == HAMI_LOCK_OWNED &&
-            slot->record.has_lease &&
-            is_owner(slot->record.namespace_name, slot->record.name, owner) &&
-            hami_internal_protocol_is_final(&(*copy)->facts, slot->record.uid, node->name,
-                                            slot->record.fence)) {
+    return slot->known && slot->record.kind == HAMI_LOCK_OWNED &&
+           slot->record.has_lease &&
+           is_owner(slot->record.namespace_name, slot->record.name, owner) &&
+           hami_internal_protocol_is_final(facts, slot->record.uid, node->name,
+                                           slot->record.fence);
+}
+
+/* With the node's mutex: final facts about the owner of a lock that is in the way; the
+ * first from slot `at` on. Consumes *copy where there is one, and returns the slot behind
+ * it, the facts' own copy for which is still to be made; else the number of slots. */
+static size_t tell_holder(struct hami_internal_node *node, size_t at,
+                          const struct hami_owner *owner,
+                          struct hami_internal_facts **copy,
+                          struct hami_internal_after *after)
+{
+    for (; at < node->slot_count; at++) {
+        struct hami_internal_slot *slot = node->slots[at];
+        if (is_holder(node, slot, owner, &(*copy)->facts)) {
             hami_internal_after_free_facts(after, slot->facts);
             slot->facts = *copy;
+            slot->facts_ns = node->now_ns;
             slot->asked = true;
             *copy = NULL;
+            return at + 1;
         }
     }
+    return at;
 }
 
 static int tell_node(struct hami_internal_node *node, const struct hami_owner *owner,
                      const struct hami_owner_facts *facts)
 {
-    struct hami_internal_after after;
+    size_t at = 0;
+    bool more = true;
 
-    struct hami_internal_facts *copy =
-        hami_internal_call_copy_facts(hami_internal_allocator(node->lock), facts);
-    if (!copy) {
-        return HAMI_E_NOMEM;
+    /* A grant of several keys has a slot for each. */
+    while (more) {
+        struct hami_internal_after after;
+        struct hami_internal_facts *copy =
+            hami_internal_call_copy_facts(hami_internal_allocator(node->lock), facts);
+        if (!copy) {
+            return HAMI_E_NOMEM;
+        }
+        (void)pthread_mutex_lock(&node->mutex);
+        hami_internal_after_init(&after, node);
+        if (at == 0) {
+            suspect_waiters(node, owner, facts);
+        }
+        at = tell_holder(node, at, owner, &copy, &after);
+        more = at < node->slot_count;
+        hami_internal_after_free_facts(&after, copy);
+        hami_internal_run(node, &after);
     }
-    (void)pthread_mutex_lock(&node->mutex);
-    hami_internal_after_init(&after, node);
-    suspect_waiters(node, owner, facts);
-    tell_holders(node, owner, &copy, &after);
-    hami_internal_after_free_facts(&after, copy);
-    hami_internal_run(node, &after);
     return 0;
 }
 

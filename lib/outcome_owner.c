@@ -100,6 +100,7 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
     }
     hami_internal_after_free_facts(after, slot->facts);
     slot->facts = take_facts(answer);
+    slot->facts_ns = now;
     if (revoke && answer->code == 0) {
         slot->revoked = true;
         if (slot->grant) {

@@ -26,9 +26,10 @@ void hami_internal_outcome_learn_version(struct hami_internal_node *node,
     }
 }
 
-/* Another record stood in a slot that our take has replaced. */
+/* Another record stood in a slot that our take has replaced. @done it was the scheduler
+ * side's to free, which this was. */
 static void end_replaced(struct hami_internal_node *node, struct hami_internal_slot *slot,
-                         struct hami_internal_after *after)
+                         bool done, struct hami_internal_after *after)
 {
     struct hami_internal_counters *counters = &node->lock->counters;
     struct hami_internal_grant *old = slot->grant;
@@ -40,7 +41,10 @@ static void end_replaced(struct hami_internal_node *node, struct hami_internal_s
         hami_internal_node_end_grant(node, old, 0, after);
         return;
     }
-    slot->hand_overs = 0;
+    slot->hand_overs = done ? slot->hand_overs + 1 : 0;
+    if (done) {
+        hami_internal_count(&counters->hand_overs);
+    }
     if (old && old->shares > 0) {
         /* One share was handed off, and others are held: they have to be told. */
         hami_internal_node_lose_grant(node, old, HAMI_E_LOST, after);
@@ -76,7 +80,7 @@ static enum hami_hand_over hand_over(const struct hami_internal_grant *grant)
     if (grant->takes_from != REASON_NONE) {
         return HAMI_HAND_OVER_TAKEOVER;
     }
-    if (old && old->state == GRANT_RELEASING) {
+    if (grant->takes_done || (old && old->state == GRANT_RELEASING)) {
         return HAMI_HAND_OVER_DIRECT;
     }
     return grant->takes_own ? HAMI_HAND_OVER_OWN : HAMI_HAND_OVER_TAKE;
@@ -94,7 +98,7 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
     tell_takeover(node, grant, after);
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
-        end_replaced(node, slot, after);
+        end_replaced(node, slot, grant->takes_done, after);
         hami_internal_node_taken(node, slot, grant, after);
         slot->version_number = number;
         slot->grant = grant;

@@ -255,6 +255,16 @@ const char *hami_internal_protocol_unfit(const struct hami_owner_facts *facts,
     return NULL;
 }
 
+bool hami_internal_protocol_is_done(const struct hami_lock_record *record,
+                                    const struct hami_owner_facts *facts,
+                                    const char *node)
+{
+    return record->kind == HAMI_LOCK_OWNED && record->has_lease &&
+           record->free_by_scheduler && facts->known && facts->exists &&
+           is_same(facts->uid, record->uid) && is_same(facts->node, node) &&
+           is_served(facts, record->fence);
+}
+
 bool hami_internal_protocol_is_final(const struct hami_owner_facts *facts,
                                      const char *uid, const char *node, uint64_t fence)
 {

@@ -10,6 +10,9 @@
 #include <hami/handshake.h>
 #include <hami/nodelock.h>
 
+/* Value of HAMI_HANDSHAKE_AGENT_KEY on a node whose locks the scheduler side frees. */
+#define HAMI_INTERNAL_FREE_BY_SCHEDULER "1,free=scheduler"
+
 /* Why a lock that stands in the way may be taken, or may not yet. */
 enum hami_internal_reason {
     REASON_NONE = 0,
@@ -112,6 +115,12 @@ hami_internal_protocol_release(const struct hami_owner_facts *facts, const char 
  */
 const char *hami_internal_protocol_unfit(const struct hami_owner_facts *facts,
                                          const char *uid, const char *node);
+
+/* True if this lock is the scheduler side's to free, and its node side has served its pod
+ * under it: to take it is no takeover but what both sides agreed upon. */
+bool hami_internal_protocol_is_done(const struct hami_lock_record *record,
+                                    const struct hami_owner_facts *facts,
+                                    const char *node);
 
 /* True if news from a watch is a proof by itself, however old it is. */
 bool hami_internal_protocol_is_final(const struct hami_owner_facts *facts,

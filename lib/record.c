@@ -291,12 +291,13 @@ size_t hami_internal_record_value(char *buffer, int64_t seconds,
 #define LEASE_HOLDER "\",\"holder\":\""
 #define LEASE_ATTEMPT "\",\"attempt\":\""
 #define LEASE_HOLD_MS "\",\"hold_ms\":"
-#define LEASE_END ",\"free\":\"node\"}"
+#define LEASE_END_NODE ",\"free\":\"node\"}"
+#define LEASE_END_SCHEDULER ",\"free\":\"scheduler\"}"
 
 size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder)
 {
     return sizeof(LEASE_LOCK LEASE_UID LEASE_FENCE LEASE_HOLDER LEASE_ATTEMPT
-                      LEASE_HOLD_MS LEASE_END) +
+                      LEASE_HOLD_MS LEASE_END_SCHEDULER) +
            3 * 20 + value + uid + holder;
 }
 
@@ -317,7 +318,11 @@ size_t hami_internal_record_lease(char *buffer, size_t size,
     pen_number(&pen, lease->attempt);
     pen_literal(&pen, LEASE_HOLD_MS);
     pen_number(&pen, lease->hold_ms);
-    pen_literal(&pen, LEASE_END);
+    if (lease->free_by_scheduler) {
+        pen_literal(&pen, LEASE_END_SCHEDULER);
+    } else {
+        pen_literal(&pen, LEASE_END_NODE);
+    }
     return (size_t)(pen.at - buffer);
 }
 
@@ -344,6 +349,7 @@ void hami_internal_record_taken(const struct hami_owner *owner,
     ret->attempt = lease->attempt;
     ret->hold_ms = lease->hold_ms < HOLD_MS_MAX ? lease->hold_ms : HOLD_MS_MAX;
     ret->fence = ret->last_fence = lease->fence;
+    ret->free_by_scheduler = lease->free_by_scheduler;
 }
 
 int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size)

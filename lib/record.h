@@ -18,12 +18,13 @@ size_t hami_internal_record_value(char *buffer, int64_t seconds,
 struct hami_internal_lease_text {
     const char *value, *uid, *holder; /* checked names: nothing in them needs escaping */
     uint64_t fence, attempt, hold_ms;
+    bool free_by_scheduler;
 };
 
 /* Bytes that hold any lease with texts of these lengths, NUL included. */
 size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder);
 
-/* Writes the lease annotation, `free` being "node". Returns its length. */
+/* Writes the lease annotation. Returns its length. */
 size_t hami_internal_record_lease(char *buffer, size_t size,
                                   const struct hami_internal_lease_text *lease);
 

@@ -22,6 +22,13 @@ static bool takes_over(const struct hami_internal_slot *slot)
            !(slot->grant && slot->grant->state == GRANT_RELEASING);
 }
 
+static bool is_done(const struct hami_internal_node *node,
+                    const struct hami_internal_slot *slot)
+{
+    return slot->reason == REASON_DONE && slot->facts &&
+           hami_internal_protocol_is_done(&slot->record, &slot->facts->facts, node->name);
+}
+
 /* The grant that a take writes is made when it is about to; false if that has to come
  * first: it is asked for. */
 static bool equip(struct hami_internal_round *round, struct hami_wait *wait)
@@ -49,12 +56,14 @@ static void plan_take(hami_call *call, struct hami_internal_grant *grant,
                       struct hami_internal_slot *const *slots)
 {
     grant->takes_from = REASON_NONE;
-    grant->takes_own = false;
+    grant->takes_own = grant->takes_done = false;
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_record_key *names =
             &slots[i]->key->records[slots[i]->permit];
         grant->slots[i] = slots[i];
-        if (takes_over(slots[i])) {
+        if (takes_over(slots[i]) && is_done(wait->node, slots[i])) {
+            grant->takes_done = true;
+        } else if (takes_over(slots[i])) {
             grant->takes_from = slots[i]->reason;
         }
         grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
@@ -97,6 +106,7 @@ enum hami_internal_look hami_internal_take_start(struct hami_internal_round *rou
     grant->fence = hami_internal_protocol_next_fence(
         last_fence, node->max_fence, node->version_number, node->server_time_us);
     grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
+    grant->by_scheduler = node->leaves_freeing;
     grant->value_bytes =
         1 + hami_internal_record_value(
                 grant->value, lock->config.clock.realtime_s(lock->config.clock.data),

@@ -137,10 +137,10 @@ def _table(turns, size):
 
 
 def _main(setting, world, findings):
-    hamid = bursts.Hamid()
+    hamid = bursts.Hamid(with_free_node=True)
     hamid.start(world, MAIN)
     try:
-        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(False)])
+        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(False), hamid.free_node])
         turns.run(MAIN, setting.repeats)
     finally:
         hamid.stop(world)
@@ -264,7 +264,8 @@ def run(setting):
         with control_plane.ControlPlane(setting.kubernetes) as plane:
             world = bursts.World(plane, setting.build, setting.say)
             turns = _main(setting, world, findings)
-            _references(setting, world, findings, turns.seconds("hamid"))
+            if setting.with_references:
+                _references(setting, world, findings, turns.seconds("hamid"))
             findings.charts.append(_chart(turns, findings))
             _sizes(setting, world, findings)
     except processes.Failed as error:

@@ -52,6 +52,7 @@ static void write_agent(FILE *out, const struct agent_metrics *m)
         "# TYPE hamid_node_releases_total counter\n"
         "hamid_node_releases_total{outcome=\"released\"} %" PRIu64 "\n"
         "hamid_node_releases_total{outcome=\"released_late\"} %" PRIu64 "\n"
+        "hamid_node_releases_total{outcome=\"left\"} %" PRIu64 "\n"
         "hamid_node_releases_total{outcome=\"given_up\"} %" PRIu64 "\n"
         "# HELP hamid_node_releases_pending Releases that go on behind.\n"
         "# TYPE hamid_node_releases_pending gauge\n"
@@ -62,7 +63,7 @@ static void write_agent(FILE *out, const struct agent_metrics *m)
         m->served, h->nobody, h->several, h->held, h->misfits,
         m->refused - (h->nobody + h->several + h->held + h->misfits), m->done, m->failed,
         m->not_written, m->forgotten, h->without_fence, h->fence_rose,
-        h->released - h->released_behind, h->released_behind, h->given_up, h->behind,
+        h->released - h->released_behind, h->released_behind, h->left, h->given_up, h->behind,
         m->open);
 }
 

@@ -69,6 +69,12 @@ static void add_allocations(struct hamid_config *table, struct node_options *o)
          "scheduler have "
          "none.",
          0, 0, NULL},
+        {"free", NULL, HAMID_FLAG_TEXT, &o->free, "node|scheduler",
+         "Who frees the lock of a pod that is served. node: this agent, by a write of its "
+         "own. scheduler: hamid scheduler, which sees the success on the pod and passes "
+         "the lock on; one write less for each pod. It is written onto the Node object, "
+         "and each lock says which way it was granted. Default node.",
+         0, 0, NULL, "node|scheduler"},
         {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
          "The lock's annotation key; the same as on the scheduler's side. "
          "Default " HAMI_NODELOCK_KEY ".",
@@ -208,6 +214,7 @@ static void set_defaults(struct node_options *options)
     memset(options, 0, sizeof(*options));
     options->socket = "/run/hamid/agent.sock";
     options->key = HAMI_NODELOCK_KEY;
+    options->free = "node";
     options->pod_resources = HAMID_NODE_POD_RESOURCES;
     options->kubelet_plugins = HAMID_NODE_KUBELET_PLUGINS;
     options->vendor_timeout_ms = 10000;

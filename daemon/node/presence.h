@@ -14,6 +14,7 @@ struct presence;
 
 /* The node side's last write removes the lock, as every plugin of HAMi's does. */
 #define PRESENCE_FREE_NODE "1,free=node"
+#define PRESENCE_FREE_SCHEDULER "1,free=scheduler"
 
 /*
  * Starts to write the annotation, again and again until the server took it; then calls

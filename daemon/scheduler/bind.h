@@ -27,6 +27,7 @@ struct bind_caller;
 struct binder_config {
     hami_nodelock *lock;
     hami_kubernetes *client;
+    struct hami_transport *transport; /* whose watches know most pods; NULL = none */
     struct hamid_mailbox *mailbox;
     struct metrics *metrics;
     struct history *history; /* NULL = none */

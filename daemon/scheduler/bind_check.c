@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the pod, and what is checked by that before a bind may queue. Binds of one node
+ * What is checked before a bind may queue. What the watch saw of its pod is enough to let
+ * it; where the watch lacks the pod or contradicts, the pod is read. Binds of one node
  * queue in the order of their arrival, whatever the order in which their reads come back:
  * they stand in a gate.
  */
@@ -22,9 +23,8 @@ static bool is_listed(const char *text, const char *const *list, size_t list_cou
     return list_count == 0;
 }
 
-/* On the client's thread. */
-static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
-                      const char *text)
+static void take_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
+                     const char *text)
 {
     struct bind *bind = data;
     const struct binder_config *config = &bind->binder->config;
@@ -50,7 +50,15 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
                        pod->group != NULL ? pod->group : "");
         (void)snprintf(bind->told->pod.node, sizeof(bind->told->pod.node), "%s", node);
     }
-    hamid_mailbox_post(config->mailbox, &bind->letter);
+}
+
+/* On the client's thread. */
+static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
+                      const char *text)
+{
+    struct bind *bind = data;
+    take_pod(bind, code, pod, text);
+    hamid_mailbox_post(bind->binder->config.mailbox, &bind->letter);
 }
 
 int bind_read_pod(struct bind *bind, uint64_t milliseconds,
@@ -161,20 +169,37 @@ static void opened_check(struct hamid_letter *letter)
     pass_gate(gate);
 }
 
+/* True if the watch knows the pod, and as one that may queue. What it shows may be old:
+ * once the pod's turn comes it is looked at again. */
+static bool is_known_by_watch(struct bind *bind)
+{
+    const struct binder_config *config = &bind->binder->config;
+    const struct bind_pod *pod = &bind->told->pod;
+    return config->transport != NULL &&
+           hami_kubernetes_recall_pod(config->transport, bind->request.namespace_name,
+                                      bind->request.name, take_pod, bind) == 0 &&
+           pod->is_ours && pod->node[0] == '\0' && pod->is_served;
+}
+
 /* A bind that is in the table sets out. */
 void bind_start(struct bind *bind)
 {
     struct binder *binder = bind->binder;
-    bool wants_check =
-        binder->config.lanes || binder->config.scheduler_name_count > 0 ||
-        lock_table_wants_pod(bind->locks) ||
+    bool is_recent =
         bind_table_is_recent(&binder->table, bind->request.uid, hami_kubernetes_now());
+    bool wants_check = binder->config.lanes || binder->config.scheduler_name_count > 0 ||
+                       lock_table_wants_pod(bind->locks) || is_recent;
     if (!wants_check) {
         bind_queue(bind);
         return;
     }
     bind->state = BIND_STATE_CHECKING;
     TAILQ_INSERT_TAIL(gate_of(bind), bind, gate);
+    if (!is_recent && is_known_by_watch(bind)) {
+        bind->checked = true;
+        pass_gate(gate_of(bind));
+        return;
+    }
     int code = bind_read_pod(bind, READ_MS, opened_check);
     if (code != 0) {
         bind->told->pod.code = code;

@@ -180,6 +180,7 @@ static int start_lock(struct service *service)
     const struct scheduler_options *options = &service->options;
     config.transport = service->transport;
     config.flags = options->expire_bound_owners ? HAMI_NODELOCK_EXPIRE_BOUND_OWNERS : 0;
+    config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
     if (strcmp(options->admission, "patience") == 0) {
         config.flags |= HAMI_NODELOCK_REFUSE_EARLY;
     }
@@ -202,6 +203,7 @@ static int start_lock(struct service *service)
     struct binder_config binder = {
         .lock = service->lock,
         .client = service->client,
+        .transport = service->transport,
         .mailbox = service->mailbox,
         .metrics = &service->metrics,
         .history = status_history(service->status),

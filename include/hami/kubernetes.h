@@ -440,7 +440,7 @@ HAMI_PUBLIC int hami_kubernetes_bind_start(hami_kubernetes *client, const hami_l
 /* What a scheduler asks about a pod besides its facts. Texts are borrowed for the callback. */
 struct hami_kubernetes_pod {
     size_t size;
-    struct hami_owner_facts facts;      /* source HAMI_FACTS_READ */
+    struct hami_owner_facts facts;      /* source HAMI_FACTS_READ, unless recalled */
     const char *scheduler_name;         /* spec.schedulerName */
     int32_t priority;                   /* spec.priority; 0 if absent */
     const char *group;                  /* the group that it is scheduled with, as coscheduling's labels,
@@ -468,6 +468,24 @@ typedef void (*hami_kubernetes_pod_fn)(void *data, int code, const struct hami_k
 HAMI_PUBLIC int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespace_name,
                                                const char *name, uint64_t deadline_ns,
                                                hami_kubernetes_pod_fn callback, void *data);
+
+/*
+ * Tells of a pod what the standing watch of a transport saw of it last: without a request, but maybe old.
+ * Enough to let it queue; nobody should be refused because of it.
+ * @transport  of hami_kubernetes_transport_new() or hami_kubernetes_lease_transport_new(), with scheduler
+ *             names
+ * @callback   called once, before this returns, on this thread and with no lock held; facts.source is
+ *             HAMI_FACTS_WATCH, facts.node NULL. Texts are borrowed for the callback
+ * Returns   0 - the callback was called; or INVAL, FORKED; or LOST - no watch that stands shows such a pod
+ *           unbound: read it
+ * Blocks    never
+ * Threads   MT-Safe
+ * Callback  yes
+ * Since     0.1
+ */
+HAMI_PUBLIC int hami_kubernetes_recall_pod(struct hami_transport *transport,
+                                           const char *namespace_name, const char *name,
+                                           hami_kubernetes_pod_fn callback, void *data);
 
 /* ---- the node side's handshake ------------------------------------------------------------------ */
 
@@ -533,6 +551,8 @@ struct hami_handshake_stats {
     uint64_t released;        /* locks removed */
     uint64_t released_behind; /* of these, after the caller was told */
     uint64_t restored;        /* locks put back that were freed with containers still to come */
+    uint64_t left;            /* locks left to the scheduler side, which frees them (free=scheduler); one
+                                 that still stands 2 s later is removed, and counts as released behind */
     uint64_t given_up;        /* locks left to the takeover rules */
     uint32_t behind;          /* gauge: jobs that go on behind */
 };

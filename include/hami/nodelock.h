@@ -222,6 +222,11 @@ enum hami_log_level { HAMI_LOG_ERROR = 0, HAMI_LOG_WARNING, HAMI_LOG_INFO, HAMI_
  * pace of its node: the error has position and expected time, and its place is kept for its next try
  * (30 s). Nothing is refused so before a pace is measured. */
 #define HAMI_NODELOCK_REFUSE_EARLY 0x2u
+/* Frees the locks of nodes whose hami.io/mutex.agent says free=scheduler, as hami_nodelock_observe()
+ * told it: the node side's last write is then the pod's success, and this manager passes the lock on when
+ * hami_nodelock_observe_owner() tells of that, or removes it where nobody waits. Only for a transport that
+ * tells of owners that are bound: else such a lock stands until its node side removes it 2 s later. */
+#define HAMI_NODELOCK_FREE_BY_SCHEDULER 0x4u
 
 struct hami_lock_change;
 
@@ -233,7 +238,8 @@ struct hami_nodelock_config {
                                          The id is `<holder>_<random>`, new for each manager */
     uint32_t permits;                 /* owners a node at a time: 1 to HAMI_NODELOCK_PERMITS_MAX;
                                          0 = 1 */
-    uint32_t flags;                   /* HAMI_NODELOCK_EXPIRE_BOUND_OWNERS, _REFUSE_EARLY */
+    uint32_t flags;                   /* HAMI_NODELOCK_EXPIRE_BOUND_OWNERS, _REFUSE_EARLY,
+                                         _FREE_BY_SCHEDULER */
     uint64_t hold_limit_ms;           /* how long an owner may stay unbound: 1 to 600000; 0 = 15000 */
     uint64_t expire_ms;               /* age that decides about owners that can't be judged otherwise;
                                          0 = 300000 */
@@ -719,7 +725,7 @@ struct hami_waiter_view {
 /* How a lock came to its owner. */
 enum hami_hand_over {
     HAMI_HAND_OVER_TAKE = 0, /* it was free */
-    HAMI_HAND_OVER_DIRECT,   /* released to this waiter, in one write */
+    HAMI_HAND_OVER_DIRECT,   /* passed on to this waiter in one write: released to it, or (free=scheduler) done */
     HAMI_HAND_OVER_TAKEOVER, /* taken from its owner on proof or age */
     HAMI_HAND_OVER_OWN,      /* the owner's own lock, taken again */
     HAMI_HAND_OVER_FOREIGN,  /* another writer's doing, as a read or a watch told */

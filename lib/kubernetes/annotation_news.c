@@ -119,6 +119,16 @@ static bool has_moved(struct hami_internal_annotation_news *news,
            strcmp(before.assigned_node, facts->assigned_node) != 0;
 }
 
+/* Its Binding was carried out. From then on, until it runs, the watch tells what the node
+ * side writes: the success of its Allocate above all. */
+static void pod_is_bound(struct hami_internal_annotation_news *news,
+                         const struct hami_owner *pod,
+                         const struct hami_owner_facts *facts)
+{
+    hami_internal_pod_cache_remove(news->pods, pod->namespace_name, pod->name);
+    tell_pod(news, pod, facts);
+}
+
 static void pod_changed(void *data, const json_t *object)
 {
     struct hami_internal_annotation_news *news = data;
@@ -129,6 +139,10 @@ static void pod_changed(void *data, const json_t *object)
         .uid = hami_internal_object_metadata(object, "uid"),
     };
     hami_internal_pod_facts(object, HAMI_FACTS_WATCH, &facts);
+    if (facts.node != NULL) {
+        pod_is_bound(news, &pod, &facts);
+        return;
+    }
     bool moved = has_moved(news, &pod, &facts);
     hami_internal_pod_cache_put(news->pods, object);
     /* Being deleted and not bound is final: the API server binds it no more. A pod that
@@ -147,7 +161,7 @@ static void pod_gone(void *data, const json_t *object)
         .name = hami_internal_object_metadata(object, "name"),
     };
     hami_internal_pod_cache_remove(news->pods, pod.namespace_name, pod.name);
-    /* Bound or deleted: only a read can tell, and it is made where the pod waits. */
+    /* Running or deleted: only a read can tell, and it is made where the pod waits. */
     tell_pod(news, &pod, &nothing);
 }
 
@@ -172,6 +186,36 @@ bool hami_internal_annotation_recall(struct hami_internal_annotation *owner,
     }
     pthread_mutex_unlock(&owner->mutex);
     return found;
+}
+
+int hami_kubernetes_recall_pod(struct hami_transport *transport,
+                               const char *namespace_name, const char *name,
+                               hami_kubernetes_pod_fn callback, void *data)
+{
+    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
+    struct hami_internal_pod_texts room;
+    struct hami_kubernetes_pod pod;
+    char texts[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+    bool found = false;
+    if (owner == NULL || namespace_name == NULL || name == NULL || callback == NULL) {
+        return HAMI_E_INVAL;
+    }
+    if (hami_internal_http_is_forked(owner->client)) {
+        return HAMI_E_FORKED;
+    }
+    pthread_mutex_lock(&owner->mutex);
+    for (size_t i = 0; i < owner->scheduler_name_count && !found; i++) {
+        struct hami_internal_annotation_news *news = owner->pods[i];
+        found = news != NULL && hami_internal_watch_is_synced(news->watch) &&
+                hami_internal_pod_cache_describe(news->pods, namespace_name, name, &room,
+                                                 &pod, texts, sizeof(texts));
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    if (!found) {
+        return HAMI_E_LOST;
+    }
+    callback(data, 0, &pod, "");
+    return 0;
 }
 
 void hami_internal_annotation_unlearn(struct hami_internal_annotation *owner,
@@ -246,6 +290,7 @@ static int start_pods(struct hami_internal_annotation *owner, size_t scheduler)
     struct hami_internal_watch_options options = {
         .path = "/api/v1/pods",
         .field_selector = selector,
+        .whole = true, /* who is bound where, and what it asks for */
         .sink = {pod_list_begins, pod_changed, pod_gone, pod_list_complete, NULL, NULL},
     };
     struct hami_internal_pod_cache *pods = hami_internal_pod_cache_new(0);
@@ -253,8 +298,7 @@ static int start_pods(struct hami_internal_annotation *owner, size_t scheduler)
         return HAMI_E_NOMEM;
     }
     snprintf(selector, sizeof(selector),
-             "spec.schedulerName=%s,spec.nodeName=,status.phase!=Failed,"
-             "status.phase!=Succeeded",
+             "spec.schedulerName=%s,status.phase=Pending",
              owner->scheduler_names[scheduler]);
     return start_news(owner, &options, pods, &owner->pods[scheduler]);
 }

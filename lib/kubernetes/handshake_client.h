@@ -32,6 +32,8 @@ struct hami_handshake {
         *behind; /* client's thread: jobs whose caller was told already */
     uint64_t
         refusals; /* client's thread: jobs that ended with phase failed, or gave up */
+    struct hami_handshake_job *left; /* client's thread: of these, the one whose lock was
+                                        left to the scheduler side last */
 };
 
 /* The lock of a node with its lease, as read. Zero = none. */
@@ -66,6 +68,8 @@ struct hami_handshake_job {
     bool in_doubt;   /* a write of the pod had no clear answer */
     bool is_told;    /* the caller knows; the rest goes on behind */
     bool is_refused; /* the server has just not let us: asked again, it may */
+    bool is_left;    /* its lock was left to the scheduler side */
+    bool is_superseded; /* left, and another pod was served since */
     bool was_erased; /* somebody else had erased our share: the plugin does so as well */
     unsigned tries;  /* since the last progress */
     int result;      /* what the caller will be told */

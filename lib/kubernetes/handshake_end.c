@@ -4,7 +4,8 @@
  * How a job ends: one guarded patch of the pod, then one of the node. Runs on the
  * client's thread alone, so that nothing here needs a lock.
  *
- * The happy path: POD_WRITE, and after the pod's last devices LOCK_WRITE. Whatever has no
+ * The happy path: POD_WRITE, and after the pod's last devices LOCK_WRITE, unless the lock
+ * is the scheduler side's to free (handshake_leave.c). Whatever has no
  * clear answer is read before it is written again (POD_READ, NODE_READ), so that a write
  * that did land is never taken for a refused one. Nothing but the job's own pod is ever
  * written to, guarded by its uid.
@@ -141,7 +142,10 @@ static void pod_is_written(struct hami_handshake_job *job)
     } else if (job->step.is_last) {
         hami_internal_handshake_count(handshake, &handshake->stats.succeeded);
     }
-    if ((job->failing || job->step.is_last) && job->pair.record.kind != HAMI_LOCK_FREE) {
+    if (!job->failing && job->step.is_last && !job->is_told &&
+        job->pair.record.free_by_scheduler) {
+        hami_internal_handshake_leave_lock(job);
+    } else if ((job->failing || job->step.is_last) && job->pair.record.kind != HAMI_LOCK_FREE) {
         go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
     } else if (!job->failing && job->was_erased && !job->is_told &&
                job->pair.record.kind == HAMI_LOCK_OWNED) {

@@ -3,8 +3,8 @@
 /*
  * The end of a job, as its files share it: handshake_end.c moves it on, handshake_write.c
  * sends, handshake_behind.c tells the caller, handshake_release.c judges the lock,
- * handshake_keep.c puts it back. Client's
- * thread throughout.
+ * handshake_keep.c puts it back, handshake_leave.c leaves it to the scheduler side.
+ * Client's thread throughout.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
 #define HAMI_INTERNAL_KUBERNETES_HANDSHAKE_JOB_H
@@ -55,6 +55,10 @@ void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int c
                                            const json_t *node, const char *text);
 void hami_internal_handshake_restore_answered(struct hami_handshake_job *job, int code,
                                               const char *text);
+
+/* The pod is served wholly, and its lock is the scheduler side's to free: tells the caller,
+ * and frees it in its place only if it still stands 2 s later. */
+void hami_internal_handshake_leave_lock(struct hami_handshake_job *job);
 
 /* NODE_READ and OWNER_READ brought an object. */
 void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,

@@ -82,7 +82,7 @@ void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,
     is_named = record->kind == HAMI_LOCK_OWNED &&
                strcmp(record->name, job->owner.name) == 0 &&
                strcmp(record->namespace_name, job->owner.namespace_name) == 0;
-    if (record->kind == HAMI_LOCK_FREE) {
+    if (record->kind == HAMI_LOCK_FREE && !job->is_left) {
         hami_internal_handshake_pair_done(&pair);
         lock_is_free(job);
         return;

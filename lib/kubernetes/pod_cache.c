@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache of unbound pods: one packed entry a pod, about 150 bytes. `mutex` guards all
+ * The cache of unbound pods: one packed entry a pod, about 200 bytes. `mutex` guards all
  * of it and is never held over a call out of this file.
  */
 #include "pod_cache.h"
@@ -18,12 +18,22 @@
 #define LIMIT_DEFAULT 200000u
 #define NAME_MAX_BYTES (63 + 1 + 253 + 1)
 
-enum text { UID = 0, VERSION, ASSIGNED_NODE, REVOKED, TEXT_COUNT };
+enum text {
+    UID = 0,
+    VERSION,
+    ASSIGNED_NODE,
+    REVOKED,
+    SCHEDULER,
+    GROUP,
+    RESOURCES, /* one a line */
+    TEXT_COUNT
+};
 
 /* An entry of the table; the texts follow, each ended with NUL, absent ones left out. */
 struct packed_pod {
     uint64_t fence;
     uint64_t done;
+    int32_t priority;
     uint16_t text_bytes;
     uint8_t has; /* bit by enum text */
     uint8_t bind_phase;
@@ -66,20 +76,47 @@ static bool join_name(const char *namespace_name, const char *name, char *buffer
     return length > 0 && length < NAME_MAX_BYTES;
 }
 
-/* Packs facts. Returns the bytes used, 0 where the texts are longer than any that are in
- * use. */
-static size_t pack(const struct hami_owner_facts *facts, char *buffer, size_t size)
+/* Puts the names one a line. False where they don't fit. */
+static bool join_resources(const struct hami_kubernetes_pod *pod, char *buffer,
+                           size_t size)
 {
-    const char *texts[TEXT_COUNT] = {facts->uid, facts->version, facts->assigned_node,
-                                     facts->revoked};
+    size_t at = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < pod->resource_count; i++) {
+        size_t length = strlen(pod->resources[i]);
+        if (length + 2 > size - at) {
+            return false;
+        }
+        memcpy(buffer + at, pod->resources[i], length);
+        at += length;
+        buffer[at++] = '\n';
+        buffer[at] = '\0';
+    }
+    return true;
+}
+
+/* Packs a pod. Returns the bytes used, 0 where the texts are longer than any that are in
+ * use. */
+static size_t pack(const struct hami_kubernetes_pod *pod, char *buffer, size_t size)
+{
+    const struct hami_owner_facts *facts = &pod->facts;
+    char resources[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+    const char *texts[TEXT_COUNT] = {
+        facts->uid,     facts->version,      facts->assigned_node,
+        facts->revoked, pod->scheduler_name, pod->group,
+        resources};
     struct packed_pod packed = {
         .fence = facts->fence,
         .done = facts->done,
+        .priority = pod->priority,
         .bind_phase = (uint8_t)facts->bind_phase,
         .deleting = facts->deleting,
         .devices_left = facts->devices_left,
     };
     size_t at = sizeof(packed);
+    if (!join_resources(pod, resources, sizeof(resources))) {
+        return 0;
+    }
     for (int i = 0; i < TEXT_COUNT; i++) {
         size_t length = texts[i] != NULL ? strnlen(texts[i], size) + 1 : 0;
         if (length > size - at) {
@@ -100,14 +137,15 @@ void hami_internal_pod_cache_put(struct hami_internal_pod_cache *cache, const js
 {
     char name[NAME_MAX_BYTES];
     char bytes[sizeof(struct packed_pod) + HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
-    struct hami_owner_facts facts;
+    struct hami_internal_pod_texts texts;
+    struct hami_kubernetes_pod described;
     if (!join_name(hami_internal_object_metadata(pod, "namespace"),
                    hami_internal_object_metadata(pod, "name"), name)) {
         return;
     }
-    hami_internal_pod_facts(pod, HAMI_FACTS_WATCH, &facts);
-    size_t used = facts.uid != NULL && facts.version != NULL
-                      ? pack(&facts, bytes, sizeof(bytes))
+    hami_internal_pod_describe(pod, &texts, &described);
+    size_t used = described.facts.uid != NULL && described.facts.version != NULL
+                      ? pack(&described, bytes, sizeof(bytes))
                       : 0;
     pthread_mutex_lock(&cache->mutex);
     if (used > 0) {
@@ -151,16 +189,20 @@ size_t hami_internal_pod_cache_count(struct hami_internal_pod_cache *cache)
     return count;
 }
 
-static void unpack(const struct packed_pod *packed, const char *texts,
-                   struct hami_owner_facts *ret)
+static void unpack_texts(const struct packed_pod *packed, char *texts, char **ret)
 {
-    const char *found[TEXT_COUNT] = {NULL};
     for (int i = 0; i < TEXT_COUNT; i++) {
+        ret[i] = NULL;
         if ((packed->has & (1u << i)) != 0) {
-            found[i] = texts;
+            ret[i] = texts;
             texts += strlen(texts) + 1;
         }
     }
+}
+
+static void unpack(const struct packed_pod *packed, char *const *found,
+                   struct hami_owner_facts *ret)
+{
     hami_internal_pod_facts_absent(ret);
     ret->source = HAMI_FACTS_WATCH;
     ret->exists = true;
@@ -175,12 +217,10 @@ static void unpack(const struct packed_pod *packed, const char *texts,
     ret->revoked = found[REVOKED];
 }
 
-bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
-                                 const char *namespace_name, const char *name,
-                                 struct hami_owner_facts *ret, char *texts, size_t size)
+static bool find(struct hami_internal_pod_cache *cache, const char *namespace_name,
+                 const char *name, struct packed_pod *ret, char *texts, size_t size)
 {
     char joined[NAME_MAX_BYTES];
-    struct packed_pod packed;
     if (!join_name(namespace_name, name, joined)) {
         return false;
     }
@@ -188,15 +228,62 @@ bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
     const char *bytes = hami_internal_table_get(&cache->table, joined);
     bool found = bytes != NULL;
     if (found) {
-        memcpy(&packed, bytes, sizeof(packed));
-        found = packed.text_bytes <= size;
+        memcpy(ret, bytes, sizeof(*ret));
+        found = ret->text_bytes <= size;
     }
     if (found) {
-        memcpy(texts, bytes + sizeof(packed), packed.text_bytes);
+        memcpy(texts, bytes + sizeof(*ret), ret->text_bytes);
     }
     pthread_mutex_unlock(&cache->mutex);
-    if (found) {
-        unpack(&packed, texts, ret);
-    }
     return found;
+}
+
+bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
+                                 const char *namespace_name, const char *name,
+                                 struct hami_owner_facts *ret, char *texts, size_t size)
+{
+    struct packed_pod packed;
+    char *found[TEXT_COUNT];
+    if (!find(cache, namespace_name, name, &packed, texts, size)) {
+        return false;
+    }
+    unpack_texts(&packed, texts, found);
+    unpack(&packed, found, ret);
+    return true;
+}
+
+static size_t split_resources(char *lines, const char **ret)
+{
+    size_t count = 0;
+    char *end;
+    while (lines != NULL && count < HAMI_INTERNAL_POD_RESOURCES_MAX &&
+           (end = strchr(lines, '\n')) != NULL) {
+        *end = '\0';
+        ret[count++] = lines;
+        lines = end + 1;
+    }
+    return count;
+}
+
+bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
+                                      const char *namespace_name, const char *name,
+                                      struct hami_internal_pod_texts *room,
+                                      struct hami_kubernetes_pod *ret, char *texts,
+                                      size_t size)
+{
+    struct packed_pod packed;
+    char *found[TEXT_COUNT];
+    if (!find(cache, namespace_name, name, &packed, texts, size)) {
+        return false;
+    }
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret);
+    unpack_texts(&packed, texts, found);
+    unpack(&packed, found, &ret->facts);
+    ret->scheduler_name = found[SCHEDULER];
+    ret->priority = packed.priority;
+    ret->group = found[GROUP];
+    ret->resources = room->resources;
+    ret->resource_count = split_resources(found[RESOURCES], room->resources);
+    return true;
 }

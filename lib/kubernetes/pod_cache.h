@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+#include "pod.h"
+
 struct hami_internal_pod_cache;
 
 /* Makes a cache of at most `limit` pods (0 = 200000). NULL without memory. */
@@ -19,7 +21,7 @@ struct hami_internal_pod_cache *hami_internal_pod_cache_new(size_t limit);
 struct hami_internal_pod_cache *
 hami_internal_pod_cache_free(struct hami_internal_pod_cache *cache);
 
-/* Remembers a pod's metadata; a pod that doesn't fit is left out. MT-Safe, as all that
+/* Remembers a pod; one that doesn't fit is left out. MT-Safe, as all that
  * follow. */
 void hami_internal_pod_cache_put(struct hami_internal_pod_cache *cache,
                                  const json_t *pod);
@@ -39,7 +41,17 @@ bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
                                  const char *namespace_name, const char *name,
                                  struct hami_owner_facts *ret, char *texts, size_t size);
 
+/*
+ * The same with all that a scheduler asks about a pod.
+ * @room     ret points to it, and to texts
+ */
+bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
+                                      const char *namespace_name, const char *name,
+                                      struct hami_internal_pod_texts *room,
+                                      struct hami_kubernetes_pod *ret, char *texts,
+                                      size_t size);
+
 /* Enough for the texts of any pod that a cache holds. */
-#define HAMI_INTERNAL_POD_CACHE_TEXTS_MAX 1024
+#define HAMI_INTERNAL_POD_CACHE_TEXTS_MAX 2048
 
 #endif

@@ -45,6 +45,7 @@ extern struct asked requests[ASKED_MAX];
 extern size_t request_count;
 extern struct asked reads[ASKED_MAX];
 extern size_t read_count;
+extern const struct hami_kubernetes_pod *watched;
 extern uint64_t played_later_ns; /* how far the clock was put forward */
 extern int acquire_answer;
 extern int snapshots;
