@@ -343,7 +343,6 @@ void hami_internal_record_taken(const struct hami_owner *owner,
     pen_copy(ret->namespace_name, sizeof(ret->namespace_name), owner->namespace_name);
     pen_copy(ret->name, sizeof(ret->name), owner->name);
     ret->has_lease = true;
-    ret->free_by_scheduler = false;
     pen_copy(ret->uid, sizeof(ret->uid), lease->uid);
     pen_copy(ret->holder, sizeof(ret->holder), lease->holder);
     ret->attempt = lease->attempt;

@@ -23,8 +23,9 @@ static bool is_listed(const char *text, const char *const *list, size_t list_cou
     return list_count == 0;
 }
 
-static void take_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
-                     const char *text)
+/* On the client's thread. */
+static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
+                      const char *text)
 {
     struct bind *bind = data;
     const struct binder_config *config = &bind->binder->config;
@@ -49,16 +50,9 @@ static void take_pod(void *data, int code, const struct hami_kubernetes_pod *pod
         (void)snprintf(bind->told->pod.group, sizeof(bind->told->pod.group), "%s",
                        pod->group != NULL ? pod->group : "");
         (void)snprintf(bind->told->pod.node, sizeof(bind->told->pod.node), "%s", node);
+        bind->told->pod.is_read = pod->facts.source == HAMI_FACTS_READ;
     }
-}
-
-/* On the client's thread. */
-static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *pod,
-                      const char *text)
-{
-    struct bind *bind = data;
-    take_pod(bind, code, pod, text);
-    hamid_mailbox_post(bind->binder->config.mailbox, &bind->letter);
+    hamid_mailbox_post(config->mailbox, &bind->letter);
 }
 
 int bind_read_pod(struct bind *bind, uint64_t milliseconds,
@@ -145,16 +139,25 @@ static bool reads_again(struct bind *bind)
            bind_read_pod(bind, READ_MS, opened_check) == 0;
 }
 
+/* What a watch saw may be old: it lets a pod queue, and refuses none. */
+static bool reads_first(struct bind *bind, bool is_fit)
+{
+    const struct bind_pod *pod = &bind->told->pod;
+    return pod->code == 0 && !pod->is_read && !is_fit && !bind->abandoned &&
+           bind_read_pod(bind, READ_MS, opened_check) == 0;
+}
+
 static void opened_check(struct hamid_letter *letter)
 {
     struct bind *bind = bind_of_letter(letter);
     struct bind_gate *gate = gate_of(bind);
     const struct bind_pod *pod = &bind->told->pod;
-    if (reads_again(bind)) {
+    bool is_known = pod->code == 0 && pod->is_ours;
+    bool is_fit = is_known && pod->node[0] == '\0' && pod->is_served;
+    if (reads_again(bind) || reads_first(bind, is_fit)) {
         return;
     }
-    bool is_known = pod->code == 0 && pod->is_ours;
-    if (is_known && pod->node[0] == '\0' && pod->is_served) {
+    if (is_fit) {
         bind->checked = true;
         pass_gate(gate);
         return;
@@ -169,16 +172,13 @@ static void opened_check(struct hamid_letter *letter)
     pass_gate(gate);
 }
 
-/* True if the watch knows the pod, and as one that may queue. What it shows may be old:
- * once the pod's turn comes it is looked at again. */
-static bool is_known_by_watch(struct bind *bind)
+static int find_pod(struct bind *bind)
 {
-    const struct binder_config *config = &bind->binder->config;
-    const struct bind_pod *pod = &bind->told->pod;
-    return config->transport != NULL &&
-           hami_kubernetes_recall_pod(config->transport, bind->request.namespace_name,
-                                      bind->request.name, take_pod, bind) == 0 &&
-           pod->is_ours && pod->node[0] == '\0' && pod->is_served;
+    bind->letter.open = opened_check;
+    bind->read_ns = hami_kubernetes_now();
+    return hami_kubernetes_find_pod_start(
+        bind->binder->config.transport, bind->request.namespace_name, bind->request.name,
+        hami_kubernetes_in_ms(READ_MS), heard_pod, bind);
 }
 
 /* A bind that is in the table sets out. */
@@ -195,12 +195,9 @@ void bind_start(struct bind *bind)
     }
     bind->state = BIND_STATE_CHECKING;
     TAILQ_INSERT_TAIL(gate_of(bind), bind, gate);
-    if (!is_recent && is_known_by_watch(bind)) {
-        bind->checked = true;
-        pass_gate(gate_of(bind));
-        return;
-    }
-    int code = bind_read_pod(bind, READ_MS, opened_check);
+    int code = binder->config.transport != NULL && !is_recent
+                   ? find_pod(bind)
+                   : bind_read_pod(bind, READ_MS, opened_check);
     if (code != 0) {
         bind->told->pod.code = code;
         opened_check(&bind->letter);

@@ -42,6 +42,7 @@ struct bind_pod {
     int code;
     bool exists;
     bool is_ours;            /* has the uid that was asked for */
+    bool is_read;            /* from the store, not from a watch */
     bool is_served;          /* of a listed scheduler, and asks for a managed resource */
     struct lock_needs needs; /* by the bind's lock table */
     int32_t priority;

@@ -440,7 +440,7 @@ HAMI_PUBLIC int hami_kubernetes_bind_start(hami_kubernetes *client, const hami_l
 /* What a scheduler asks about a pod besides its facts. Texts are borrowed for the callback. */
 struct hami_kubernetes_pod {
     size_t size;
-    struct hami_owner_facts facts;      /* source HAMI_FACTS_READ, unless recalled */
+    struct hami_owner_facts facts;      /* source HAMI_FACTS_READ, or WATCH of a pod that was found */
     const char *scheduler_name;         /* spec.schedulerName */
     int32_t priority;                   /* spec.priority; 0 if absent */
     const char *group;                  /* the group that it is scheduled with, as coscheduling's labels,
@@ -470,22 +470,24 @@ HAMI_PUBLIC int hami_kubernetes_read_pod_start(hami_kubernetes *client, const ch
                                                hami_kubernetes_pod_fn callback, void *data);
 
 /*
- * Tells of a pod what the standing watch of a transport saw of it last: without a request, but maybe old.
- * Enough to let it queue; nobody should be refused because of it.
- * @transport  of hami_kubernetes_transport_new() or hami_kubernetes_lease_transport_new(), with scheduler
- *             names
- * @callback   called once, before this returns, on this thread and with no lock held; facts.source is
- *             HAMI_FACTS_WATCH, facts.node NULL. Texts are borrowed for the callback
- * Returns   0 - the callback was called; or INVAL, FORKED; or LOST - no watch that stands shows such a pod
- *           unbound: read it
+ * Tells of a pod what the standing watch of a transport saw of it last, without a request. Where no watch
+ * shows it unbound its news is waited for, 20 ms at most: whoever asks may have been told of the pod earlier.
+ * Then it is read. What a watch saw may be old: enough to let a pod queue; nobody should be refused by it.
+ * @transport    of hami_kubernetes_transport_new() or hami_kubernetes_lease_transport_new()
+ * @deadline_ns  of the read
+ * @callback     on the client's thread (K2); facts.source is HAMI_FACTS_WATCH, and facts.node NULL, where no
+ *               read was needed
+ * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED, NOMEM, LIMIT
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes
+ * Life      the transport is closed after the callback
  * Since     0.1
  */
-HAMI_PUBLIC int hami_kubernetes_recall_pod(struct hami_transport *transport,
-                                           const char *namespace_name, const char *name,
-                                           hami_kubernetes_pod_fn callback, void *data);
+HAMI_PUBLIC int hami_kubernetes_find_pod_start(struct hami_transport *transport,
+                                               const char *namespace_name, const char *name,
+                                               uint64_t deadline_ns, hami_kubernetes_pod_fn callback,
+                                               void *data);
 
 /* ---- the node side's handshake ------------------------------------------------------------------ */
 

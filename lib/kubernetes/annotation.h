@@ -8,6 +8,7 @@
  *   annotation_answer.c  what an answer about such an object means, and the call's end
  *   annotation_owner.c   inspecting a pod, revoking its Bindings
  *   annotation_news.c    watches, and whom they tell
+ *   pod_find.c           what the watches know of a pod, else a read
  *   node_annotation.c    values on Node objects
  *   lease_object.h       values on Lease objects
  *
@@ -41,6 +42,8 @@
 struct hami_internal_annotation;
 struct hami_internal_annotation_operation;
 struct hami_internal_pod_cache;
+struct hami_internal_pod_find;
+struct hami_internal_pod_known;
 
 /* One watch. Lives until its `ended`; what is not marked belongs to the client's thread.
  */
@@ -87,6 +90,7 @@ struct hami_internal_annotation {
         *objects[HAMI_INTERNAL_ANNOTATION_SOURCES_MAX]; /* mutex; NULL = not watched */
     struct hami_internal_annotation_news
         *pods[HAMI_INTERNAL_ANNOTATION_SCHEDULERS_MAX]; /* mutex */
+    struct hami_internal_pod_find *finds;               /* mutex: see pod_find.c */
 };
 
 typedef void (*hami_internal_annotation_step_fn)(
@@ -211,11 +215,23 @@ bool hami_internal_annotation_recall(struct hami_internal_annotation *owner,
                                      struct hami_owner_facts *ret, char *texts,
                                      size_t size);
 
+/* The same with all that a scheduler asks; with the owner's mutex held. */
+bool hami_internal_annotation_describe_locked(struct hami_internal_annotation *owner,
+                                              const char *namespace_name,
+                                              const char *name,
+                                              struct hami_internal_pod_known *ret);
+
 /* Drops what is known of a pod: it was changed by us. */
 void hami_internal_annotation_unlearn(struct hami_internal_annotation *owner,
                                       const struct hami_owner *pod);
 
 /* Ends all watches, as if each manager had gone. */
 void hami_internal_annotation_stop_news(struct hami_internal_annotation *owner);
+
+/* ---- pod_find.c ---- */
+
+/* A watch has told of this pod: whoever waits for that gets it. */
+void hami_internal_pod_find_told(struct hami_internal_annotation *owner,
+                                 const struct hami_owner *pod);
 
 #endif

@@ -145,6 +145,7 @@ static void pod_changed(void *data, const json_t *object)
     }
     bool moved = has_moved(news, &pod, &facts);
     hami_internal_pod_cache_put(news->pods, object);
+    hami_internal_pod_find_told(news->owner, &pod);
     /* Being deleted and not bound is final: the API server binds it no more. A pod that
      * moved waits in a queue that it does not want. */
     if ((facts.deleting && facts.uid != NULL) || moved) {
@@ -188,34 +189,18 @@ bool hami_internal_annotation_recall(struct hami_internal_annotation *owner,
     return found;
 }
 
-int hami_kubernetes_recall_pod(struct hami_transport *transport,
-                               const char *namespace_name, const char *name,
-                               hami_kubernetes_pod_fn callback, void *data)
+bool hami_internal_annotation_describe_locked(struct hami_internal_annotation *owner,
+                                              const char *namespace_name,
+                                              const char *name,
+                                              struct hami_internal_pod_known *ret)
 {
-    struct hami_internal_annotation *owner = (struct hami_internal_annotation *)transport;
-    struct hami_internal_pod_texts room;
-    struct hami_kubernetes_pod pod;
-    char texts[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
     bool found = false;
-    if (owner == NULL || namespace_name == NULL || name == NULL || callback == NULL) {
-        return HAMI_E_INVAL;
-    }
-    if (hami_internal_http_is_forked(owner->client)) {
-        return HAMI_E_FORKED;
-    }
-    pthread_mutex_lock(&owner->mutex);
     for (size_t i = 0; i < owner->scheduler_name_count && !found; i++) {
         struct hami_internal_annotation_news *news = owner->pods[i];
         found = news != NULL && hami_internal_watch_is_synced(news->watch) &&
-                hami_internal_pod_cache_describe(news->pods, namespace_name, name, &room,
-                                                 &pod, texts, sizeof(texts));
+                hami_internal_pod_cache_describe(news->pods, namespace_name, name, ret);
     }
-    pthread_mutex_unlock(&owner->mutex);
-    if (!found) {
-        return HAMI_E_LOST;
-    }
-    callback(data, 0, &pod, "");
-    return 0;
+    return found;
 }
 
 void hami_internal_annotation_unlearn(struct hami_internal_annotation *owner,

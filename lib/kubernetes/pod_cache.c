@@ -267,23 +267,22 @@ static size_t split_resources(char *lines, const char **ret)
 
 bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
                                       const char *namespace_name, const char *name,
-                                      struct hami_internal_pod_texts *room,
-                                      struct hami_kubernetes_pod *ret, char *texts,
-                                      size_t size)
+                                      struct hami_internal_pod_known *ret)
 {
     struct packed_pod packed;
+    struct hami_kubernetes_pod *pod = &ret->pod;
     char *found[TEXT_COUNT];
-    if (!find(cache, namespace_name, name, &packed, texts, size)) {
+    if (!find(cache, namespace_name, name, &packed, ret->texts, sizeof(ret->texts))) {
         return false;
     }
-    memset(ret, 0, sizeof(*ret));
-    ret->size = sizeof(*ret);
-    unpack_texts(&packed, texts, found);
-    unpack(&packed, found, &ret->facts);
-    ret->scheduler_name = found[SCHEDULER];
-    ret->priority = packed.priority;
-    ret->group = found[GROUP];
-    ret->resources = room->resources;
-    ret->resource_count = split_resources(found[RESOURCES], room->resources);
+    memset(pod, 0, sizeof(*pod));
+    pod->size = sizeof(*pod);
+    unpack_texts(&packed, ret->texts, found);
+    unpack(&packed, found, &pod->facts);
+    pod->scheduler_name = found[SCHEDULER];
+    pod->priority = packed.priority;
+    pod->group = found[GROUP];
+    pod->resources = ret->room.resources;
+    pod->resource_count = split_resources(found[RESOURCES], ret->room.resources);
     return true;
 }

@@ -41,17 +41,19 @@ bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
                                  const char *namespace_name, const char *name,
                                  struct hami_owner_facts *ret, char *texts, size_t size);
 
-/*
- * The same with all that a scheduler asks about a pod.
- * @room     ret points to it, and to texts
- */
-bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
-                                      const char *namespace_name, const char *name,
-                                      struct hami_internal_pod_texts *room,
-                                      struct hami_kubernetes_pod *ret, char *texts,
-                                      size_t size);
-
 /* Enough for the texts of any pod that a cache holds. */
 #define HAMI_INTERNAL_POD_CACHE_TEXTS_MAX 2048
+
+/* A pod as it is remembered, with room for all that it points to. */
+struct hami_internal_pod_known {
+    struct hami_kubernetes_pod pod;
+    struct hami_internal_pod_texts room;
+    char texts[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+};
+
+/* Looks a pod up with all that a scheduler asks about it. */
+bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
+                                      const char *namespace_name, const char *name,
+                                      struct hami_internal_pod_known *ret);
 
 #endif

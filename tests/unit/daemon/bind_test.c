@@ -72,6 +72,54 @@ START_TEST(test_the_node_is_not_looked_at_for_each_of_many_that_end_at_once)
 }
 END_TEST
 
+static struct binder_config with_watch(void)
+{
+    static const char *const names[] = {"x"};
+    static int transport; /* never looked into */
+    return (struct binder_config){.transport = (struct hami_transport *)&transport,
+                                  .scheduler_names = names,
+                                  .scheduler_name_count = 1};
+}
+
+START_TEST(test_a_pod_that_the_watch_knows_queues_without_a_read)
+{
+    struct caller a;
+    set_up(with_watch());
+    ask(&a, "u1", "n1");
+    ck_assert_uint_eq(find_count, 1);
+    end_find(0, "u1", "x", "gpu");
+    ck_assert_uint_eq(read_count, 0);
+    ck_assert_uint_eq(wait_count, 1);
+    end_wait(0, 0, "");
+    end_binding(0, 0, "");
+    ck_assert_str_eq(a.error, "");
+    tear_down();
+}
+END_TEST
+
+START_TEST(test_what_a_watch_saw_refuses_nobody)
+{
+    struct caller a, b;
+    set_up(with_watch());
+    ask(&a, "u1", "n1");
+    end_find(0, "an-older-one", "x", "gpu");
+    ck_assert_uint_eq(read_count, 1);
+    ck_assert(!a.answered);
+    end_read(0, "u1", NULL, "x", "gpu");
+    ck_assert_uint_eq(wait_count, 1);
+    end_wait(0, 0, "");
+    end_binding(0, 0, "");
+    ck_assert_str_eq(a.error, "");
+    /* The read may. */
+    ask(&b, "u2", "n1");
+    end_find(1, "u2", "another", "gpu");
+    end_read(1, "u2", NULL, "another", "gpu");
+    ck_assert(b.answered);
+    ck_assert_str_ne(b.error, "");
+    tear_down();
+}
+END_TEST
+
 START_TEST(test_case_1_20_a_second_request_joins_the_one_in_flight)
 {
     struct caller first;
@@ -277,6 +325,8 @@ int main(void)
         all, test_case_3_33_the_last_caller_that_leaves_takes_the_queued_bind_along);
     tcase_add_test(all,
                    test_a_grant_that_comes_after_the_caller_left_is_given_back_unbound);
+    tcase_add_test(all, test_a_pod_that_the_watch_knows_queues_without_a_read);
+    tcase_add_test(all, test_what_a_watch_saw_refuses_nobody);
     tcase_add_test(all, test_a_retry_that_meets_its_own_dying_predecessor_starts_anew);
     tcase_add_test(all, test_case_3_01_a_posted_binding_is_finished_for_nobody);
     suite_add_tcase(suite, all);

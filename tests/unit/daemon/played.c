@@ -24,8 +24,9 @@ size_t binding_count;
 struct asked requests[ASKED_MAX];
 size_t request_count;
 struct asked reads[ASKED_MAX];
+struct asked finds[ASKED_MAX];
 size_t read_count;
-const struct hami_kubernetes_pod *watched; /* what recall tells; NULL = it knows no pod */
+size_t find_count;
 int acquire_answer;
 int snapshots;
 static struct event_base *base;
@@ -193,17 +194,16 @@ int hami_kubernetes_read_pod_start(hami_kubernetes *client, const char *namespac
     return 0;
 }
 
-int hami_kubernetes_recall_pod(struct hami_transport *transport,
-                               const char *namespace_name, const char *name,
-                               hami_kubernetes_pod_fn callback, void *data)
+int hami_kubernetes_find_pod_start(struct hami_transport *transport,
+                                   const char *namespace_name, const char *name,
+                                   uint64_t deadline_ns, hami_kubernetes_pod_fn callback,
+                                   void *data)
 {
     (void)transport;
     (void)namespace_name;
     (void)name;
-    if (watched == NULL) {
-        return HAMI_E_LOST;
-    }
-    callback(data, 0, watched, "");
+    (void)deadline_ns;
+    finds[find_count++] = (struct asked){.data = data, .read = callback};
     return 0;
 }
 
@@ -212,8 +212,7 @@ int hami_kubernetes_recall_pod(struct hami_transport *transport,
 void set_up(struct binder_config config)
 {
     hamid_log_setup(0, false);
-    wait_count = lease_count = binding_count = read_count = request_count = 0;
-    watched = NULL;
+    wait_count = lease_count = binding_count = read_count = find_count = request_count = 0;
     acquire_answer = snapshots = 0;
     memset(&metrics, 0, sizeof(metrics));
     memset(leases, 0, sizeof(leases));
@@ -279,8 +278,9 @@ void end_binding(size_t index, int code, const char *text)
     (void)event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
-              const char *resource)
+static void tell_pod(const struct asked *asked, enum hami_facts_source source,
+                     const char *uid, const char *node, const char *scheduler,
+                     const char *resource)
 {
     char words[160] = "";
     const char *resources[8];
@@ -293,12 +293,24 @@ void end_read(size_t index, const char *uid, const char *node, const char *sched
                                       .scheduler_name = scheduler,
                                       .resources = resources,
                                       .resource_count = count};
+    pod.facts.source = source;
     pod.facts.known = true;
     pod.facts.exists = uid != NULL;
     pod.facts.uid = uid;
     pod.facts.node = node;
-    reads[index].read(reads[index].data, 0, &pod, NULL);
+    asked->read(asked->data, 0, &pod, NULL);
     (void)event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
+              const char *resource)
+{
+    tell_pod(&reads[index], HAMI_FACTS_READ, uid, node, scheduler, resource);
+}
+
+void end_find(size_t index, const char *uid, const char *scheduler, const char *resource)
+{
+    tell_pod(&finds[index], HAMI_FACTS_WATCH, uid, NULL, scheduler, resource);
 }
 
 void end_request(size_t index, int code, int status)

@@ -44,8 +44,9 @@ extern size_t binding_count;
 extern struct asked requests[ASKED_MAX];
 extern size_t request_count;
 extern struct asked reads[ASKED_MAX];
+extern struct asked finds[ASKED_MAX];
 extern size_t read_count;
-extern const struct hami_kubernetes_pod *watched;
+extern size_t find_count;
 extern uint64_t played_later_ns; /* how far the clock was put forward */
 extern int acquire_answer;
 extern int snapshots;
@@ -78,6 +79,8 @@ void end_read(size_t index, const char *uid, const char *node, const char *sched
 /* A request, the Binding of a pod without a lock, is answered. @code as in the answer */
 void end_request(size_t index, int code, int status);
 /* A read of the pod fails. */
+/* What the watch saw of the pod that was looked for. */
+void end_find(size_t index, const char *uid, const char *scheduler, const char *resource);
 void fail_read(size_t index, int code, const char *text);
 
 #endif
