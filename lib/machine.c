@@ -264,7 +264,7 @@ static bool is_handed_off(const struct hami_internal_grant *grant)
  */
 static void give_back_done(struct hami_internal_node *node, uint64_t now)
 {
-    for (size_t i = 0; i < node->slot_count && list_is_empty(&node->queue.waiters); i++) {
+    for (size_t i = 0; i < node->slot_count && !node->queue.first; i++) {
         struct hami_internal_slot *slot = node->slots[i];
         uint64_t due_ns = slot->facts_ns + HAMI_INTERNAL_DONE_STANDS_NS;
         if (!slot->known || !slot->facts || !is_handed_off(slot->grant) ||
