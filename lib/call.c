@@ -102,6 +102,7 @@ void hami_internal_call_reset(hami_call *call)
     call->answer.has_values = false;
     call->answer.value_count = 0;
     call->answer.version[0] = '\0';
+    call->answer.version_number = 0;
     call->answer.server_time_us = 0;
     call->answer.status = 0;
     call->answer.text[0] = '\0';
@@ -283,8 +284,11 @@ void hami_call_done(hami_call *call, const struct hami_transport_result *result)
         call->answer.code = HAMI_E_NOMEM;
     }
     /* A version that does not fit is as good as none: it can't be tested. */
-    if (known.version && strlen(known.version) < sizeof(call->answer.version)) {
-        keep_text(call->answer.version, sizeof(call->answer.version), known.version);
+    size_t bytes = known.version ? strlen(known.version) + 1 : 0;
+    if (bytes > 0 && bytes <= sizeof(call->answer.version)) {
+        memcpy(call->answer.version, known.version, bytes);
+        call->answer.version_number =
+            hami_internal_protocol_version_number(known.version);
     }
     keep_text(call->answer.text, sizeof(call->answer.text), known.text);
     call->answer.server_time_us = known.server_time_us;

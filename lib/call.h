@@ -26,7 +26,8 @@ struct hami_internal_answer {
     struct hami_internal_text *texts; /* value_capacity of them, kept from call to call */
     const char **values;              /* into texts; NULL = absent */
     size_t value_capacity;
-    char version[64]; /* "" = unknown */
+    char version[64];        /* "" = unknown */
+    uint64_t version_number; /* 0 = it is no number */
     uint64_t server_time_us;
     int status;
     struct hami_internal_facts *facts; /* NULL = none */

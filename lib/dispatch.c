@@ -174,8 +174,8 @@ static size_t call_back(struct hami_nodelock *lock)
         struct hami_internal_done *done = NULL;
         (void)pthread_mutex_lock(&lock->ready_mutex);
         if (!list_is_empty(&lock->ready_waits)) {
-            wait =LIST_ENTRY(lock->ready_waits.next, struct hami_wait, end.ready_link);
-list_remove(&wait->end.ready_link);
+            wait = LIST_ENTRY(lock->ready_waits.next, struct hami_wait, end.ready_link);
+            list_remove(&wait->end.ready_link);
         } else if (!list_is_empty(&lock->ready_dones)) {
             done = LIST_ENTRY(lock->ready_dones.next, struct hami_internal_done, link);
             list_remove(&done->link);

@@ -351,6 +351,8 @@ struct hami_internal_node {
     char version[64];        /* "" = unknown */
     uint64_t version_number; /* 0 = not a number */
     uint64_t server_time_us;
+    int64_t date_s;     /* of `date` */
+    char date[22];      /* hami_internal_record_date() of the last take; "" = none */
     uint64_t max_fence; /* seen on this node */
     bool leaves_freeing; /* its node side leaves it to the scheduler side */
     bool want_read;

@@ -202,8 +202,7 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
         hami_internal_serve_consider(round->node, slot->yield_until_ns);
         return LOOK_BLOCKED;
     }
-    if (slot->record.kind == HAMI_LOCK_FREE ||
-        hami_internal_node_is_own(slot, &owner)) {
+    if (slot->record.kind == HAMI_LOCK_FREE || hami_internal_node_is_own(slot, &owner)) {
         slot->reason = slot->record.kind == HAMI_LOCK_FREE ? REASON_FREE : REASON_OWN;
         return LOOK_AVAILABLE;
     }

@@ -22,6 +22,7 @@ enum { NEEDS_NODE = 1, NEEDS_TEXTS };
  * afterwards. */
 struct write_texts {
     struct hami_internal_store_value *seat; /* NULL = none yet; with the mutex only */
+    size_t bytes;                           /* of the new value; 0 = there is none */
     struct hami_internal_store_text *key, *value;
     struct hami_internal_store_text *old_key, *old_value;
     struct hami_internal_store_text *now; /* the value after the write; a reference */
@@ -57,6 +58,10 @@ static void start(struct write *write, const char *node,
     write->wants_values = true;
     write->writer = NULL;
     memset(write->texts, 0, count * sizeof(write->texts[0]));
+    for (size_t i = 0; i < count; i++) {
+        bool puts = edits[i].action == HAMI_EDIT_PUT && edits[i].value;
+        write->texts[i].bytes = puts ? strlen(edits[i].value) + 1 : 0;
+    }
 }
 
 static int make_node(struct write *write)
@@ -74,7 +79,7 @@ static int make_texts(struct write *write)
     for (size_t i = 0; i < write->count; i++) {
         const struct hami_transport_edit *edit = &write->edits[i];
         struct write_texts *texts = &write->texts[i];
-        if (edit->action != HAMI_EDIT_PUT || !edit->value) {
+        if (texts->bytes == 0) {
             continue;
         }
         texts->key = hami_internal_store_text_new(edit->key);
@@ -138,9 +143,8 @@ static bool has_room(const struct hami_internal_store_value *seat, size_t bytes)
 static bool needs_texts(const struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
-        const char *value = write->edits[i].value;
-        if (write->edits[i].action == HAMI_EDIT_PUT && value && !write->texts[i].value &&
-            !has_room(write->texts[i].seat, strlen(value) + 1)) {
+        const struct write_texts *texts = &write->texts[i];
+        if (texts->bytes > 0 && !texts->value && !has_room(texts->seat, texts->bytes)) {
             return true;
         }
     }
@@ -194,7 +198,7 @@ static void put_value(struct write *write, struct hami_internal_store_node *node
         seat->value = texts->value;
         texts->value = NULL;
     } else {
-        memcpy(seat->value->text, value, strlen(value) + 1);
+        memcpy(seat->value->text, value, texts->bytes);
     }
     node->absent_count -= seat->absent;
     seat->absent = false;

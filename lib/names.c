@@ -48,12 +48,12 @@ static bool is_subdomain_until(const char *text, char end)
     char before = '.';
     size_t length = 0;
 
-    for (; length <= HAMI_NODELOCK_NODE_MAX && is_of(text[length], LOWER | DASH | DOT);
-         length++) {
+    for (; length <= HAMI_NODELOCK_NODE_MAX; length++) {
         char c = text[length];
-        if ((before == '.' && c != '.' && !is_of(c, LOWER)) ||
-            (c == '.' && !is_of(before, LOWER))) {
-            return false;
+        /* A dash stands between others, and so does a dot, which begins a label. */
+        if (!is_of(c, LOWER) &&
+            (before == '.' || !(c == '-' || (c == '.' && before != '-')))) {
+            break;
         }
         before = c;
     }

@@ -63,8 +63,10 @@ void hami_internal_node_swap_pair(struct hami_internal_node *node,
                                   struct hami_internal_pair *pair,
                                   struct hami_internal_after *after);
 
-/* The node's version as an answer or a watch told it; older numbers are ignored. */
-void hami_internal_node_set_version(struct hami_internal_node *node, const char *version);
+/* The node's version as an answer or a watch told it; older numbers are ignored.
+ * @number  the version's; 0 = it is none */
+void hami_internal_node_set_version(struct hami_internal_node *node, const char *version,
+                                    uint64_t number);
 
 /* A slot of this node for a key's permit; NULL = none. */
 struct hami_internal_slot *hami_internal_node_slot(const struct hami_internal_node *node,

@@ -55,7 +55,7 @@ static void apply_news(struct hami_internal_node *node, struct hami_internal_slo
     if (number != 0 && number <= slot->version_number) {
         return;
     }
-    hami_internal_node_set_version(node, version);
+    hami_internal_node_set_version(node, version, number);
     if (is_same_pair(slot, pair)) {
         slot->version_number = number ? number : slot->version_number;
         return;

@@ -93,7 +93,7 @@ static void learn_slots(struct hami_internal_node *node,
                         struct hami_internal_answer *answer,
                         struct hami_internal_after *after)
 {
-    uint64_t number = hami_internal_protocol_version_number(answer->version);
+    uint64_t number = answer->version_number;
 
     for (size_t i = 0; i < node->slot_count && 2 * i + 1 < answer->value_count; i++) {
         struct hami_internal_slot *slot = node->slots[i];

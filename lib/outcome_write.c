@@ -20,7 +20,7 @@
 void hami_internal_outcome_learn_version(struct hami_internal_node *node,
                                          const struct hami_internal_answer *answer)
 {
-    hami_internal_node_set_version(node, answer->version);
+    hami_internal_node_set_version(node, answer->version, answer->version_number);
     if (answer->server_time_us > node->server_time_us) {
         node->server_time_us = answer->server_time_us;
     }
@@ -93,14 +93,12 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    struct hami_internal_after *after)
 {
     enum hami_hand_over how = hand_over(grant);
-    uint64_t number = hami_internal_protocol_version_number(answer->version);
-
     tell_takeover(node, grant, after);
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
         end_replaced(node, slot, grant->takes_done, after);
         hami_internal_node_taken(node, slot, grant, after);
-        slot->version_number = number;
+        slot->version_number = answer->version_number;
         slot->grant = grant;
         hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
         hami_internal_after_change(after, slot, how, grant->takes_from);
@@ -268,15 +266,13 @@ void hami_internal_outcome_removed(struct hami_internal_node *node,
                                    const struct hami_internal_answer *answer,
                                    const char *memory, struct hami_internal_after *after)
 {
-    uint64_t number = hami_internal_protocol_version_number(answer->version);
-
     switch (answer->code) {
     case 0:
         hami_internal_outcome_learn_version(node, answer);
         for (size_t i = 0; i < grant->slot_count; i++) {
             struct hami_internal_slot *slot = grant->slots[i];
             hami_internal_node_freed(node, slot, grant, memory, after);
-            slot->version_number = number;
+            slot->version_number = answer->version_number;
             if (slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX) {
                 slot->yield_until_ns = slot->first_seen_ns + HAMI_INTERNAL_YIELD_NS;
             }

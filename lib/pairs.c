@@ -215,14 +215,15 @@ void hami_internal_node_swap_pair(struct hami_internal_node *node,
     }
 }
 
-void hami_internal_node_set_version(struct hami_internal_node *node, const char *version)
+void hami_internal_node_set_version(struct hami_internal_node *node, const char *version,
+                                    uint64_t number)
 {
-    uint64_t number = hami_internal_protocol_version_number(version);
+    size_t bytes = version ? strlen(version) + 1 : 0;
 
-    if (!version || !*version || strlen(version) >= sizeof(node->version) ||
+    if (bytes <= 1 || bytes > sizeof(node->version) ||
         (number != 0 && number < node->version_number)) {
         return;
     }
-    memcpy(node->version, version, strlen(version) + 1);
+    memcpy(node->version, version, bytes);
     node->version_number = number;
 }

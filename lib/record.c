@@ -257,19 +257,18 @@ static void put_two_digits(char *to, unsigned number)
     to[1] = (char)('0' + number % 10);
 }
 
-size_t hami_internal_record_value(char *buffer, int64_t seconds,
-                                  const char *namespace_name, const char *name)
+void hami_internal_record_date(char *date, int64_t seconds)
 {
+    static const char form[HAMI_INTERNAL_RECORD_DATE] = "yyyy-mm-ddThh:mm:ssZ,";
     const int64_t first = INT64_C(-62135596800), last = INT64_C(253402300799);
     int64_t year;
     unsigned month, day;
-    char date[] = "yyyy-mm-ddThh:mm:ssZ,";
-    struct hami_internal_pen pen = pen_on(buffer, HAMI_LOCK_VALUE_MAX);
 
     seconds = seconds < first ? first : seconds > last ? last : seconds;
     int64_t days = seconds >= 0 ? seconds / 86400 : -((86399 - seconds) / 86400);
     unsigned of_day = (unsigned)(seconds - days * 86400);
     civil_from_days(days, &year, &month, &day);
+    memcpy(date, form, sizeof(form));
     put_two_digits(date, (unsigned)year / 100);
     put_two_digits(date + 2, (unsigned)year % 100);
     put_two_digits(date + 5, month);
@@ -277,7 +276,14 @@ size_t hami_internal_record_value(char *buffer, int64_t seconds,
     put_two_digits(date + 11, of_day / 3600);
     put_two_digits(date + 14, of_day / 60 % 60);
     put_two_digits(date + 17, of_day % 60);
-    pen_literal(&pen, date);
+}
+
+size_t hami_internal_record_value(char *buffer, const char *date,
+                                  const char *namespace_name, const char *name)
+{
+    struct hami_internal_pen pen = pen_on(buffer, HAMI_LOCK_VALUE_MAX);
+
+    pen_known(&pen, date, HAMI_INTERNAL_RECORD_DATE - 1);
     pen_text(&pen, namespace_name);
     pen_literal(&pen, ",");
     pen_text(&pen, name);

@@ -7,12 +7,15 @@
 
 #include <hami/handshake.h>
 
-/*
- * Writes `YYYY-MM-DDThh:mm:ssZ,namespace,pod`.
- * @seconds  since 1970, UTC; outside of years 1 to 9999 it is cut to them
- * Returns the length; the buffer must hold HAMI_LOCK_VALUE_MAX bytes
- */
-size_t hami_internal_record_value(char *buffer, int64_t seconds,
+/* Writes `YYYY-MM-DDThh:mm:ssZ,`, NUL included.
+ * @seconds  since 1970, UTC; outside of years 1 to 9999 it is cut to them */
+#define HAMI_INTERNAL_RECORD_DATE 22
+void hami_internal_record_date(char *date, int64_t seconds);
+
+/* Writes `YYYY-MM-DDThh:mm:ssZ,namespace,pod`.
+ * @date  from hami_internal_record_date()
+ * Returns the length; the buffer must hold HAMI_LOCK_VALUE_MAX bytes */
+size_t hami_internal_record_value(char *buffer, const char *date,
                                   const char *namespace_name, const char *name);
 
 struct hami_internal_lease_text {

@@ -78,8 +78,6 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
     call->completed = completed;
     call->completed_data = node;
     atomic_store_explicit(&call->state, CALL_SUBMITTING, memory_order_relaxed);
-    hami_internal_nodes_pin(node);
-    atomic_fetch_add(&lock->calls_out, 1);
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_after_run(after);
     int code = hand_to_transport(lock, operation, call);
@@ -89,12 +87,17 @@ static bool submit(struct hami_internal_node *node, struct hami_internal_after *
     if (code < 0) {
         bool known = code == HAMI_E_ACCESS || code == HAMI_E_NOMEM;
         call->answer.code = known ? code : HAMI_E_TRANSPORT;
-    } else if (atomic_compare_exchange_strong(&call->state, &submitting, CALL_PENDING)) {
-        return false;
+    } else if (atomic_load(&call->state) == CALL_SUBMITTING) {
+        /* Before it can be completed behind our back. */
+        hami_internal_nodes_pin(node);
+        atomic_fetch_add(&lock->calls_out, 1);
+        if (atomic_compare_exchange_strong(&call->state, &submitting, CALL_PENDING)) {
+            return false;
+        }
+        hami_internal_nodes_unpin(node);
+        hami_internal_dispatch_call_returned(lock);
     }
     atomic_store_explicit(&call->state, CALL_IDLE, memory_order_relaxed);
-    hami_internal_nodes_unpin(node);
-    hami_internal_dispatch_call_returned(lock);
     return true;
 }
 

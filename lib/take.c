@@ -75,6 +75,19 @@ static void plan_take(hami_call *call, struct hami_internal_grant *grant,
     }
 }
 
+/* Mostly it is the second of the last take. */
+static const char *date_of_now(struct hami_internal_node *node)
+{
+    const struct hami_clock *clock = &node->lock->config.clock;
+    int64_t seconds = clock->realtime_s(clock->data);
+
+    if (seconds != node->date_s || !node->date[0]) {
+        node->date_s = seconds;
+        hami_internal_record_date(node->date, seconds);
+    }
+    return node->date;
+}
+
 enum hami_internal_look hami_internal_take_start(struct hami_internal_round *round,
                                                  struct hami_wait *wait,
                                                  struct hami_internal_slot *const *slots)
@@ -108,9 +121,8 @@ enum hami_internal_look hami_internal_take_start(struct hami_internal_round *rou
     grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
     grant->by_scheduler = node->leaves_freeing;
     grant->value_bytes =
-        1 + hami_internal_record_value(
-                grant->value, lock->config.clock.realtime_s(lock->config.clock.data),
-                grant->owner.namespace_name, grant->owner.name);
+        1 + hami_internal_record_value(grant->value, date_of_now(node),
+                                       grant->owner.namespace_name, grant->owner.name);
     struct hami_internal_lease_text text = hami_internal_grant_lease_text(lock, grant);
     grant->lease_bytes =
         1 + hami_internal_record_lease(grant->lease, grant->lease_size, &text);

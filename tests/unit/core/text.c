@@ -181,20 +181,28 @@ START_TEST(the_hold_limit_of_a_lease_is_bounded)
 }
 END_TEST
 
+static size_t record_value(char *value, int64_t seconds, const char *namespace_name,
+                           const char *name)
+{
+    char date[HAMI_INTERNAL_RECORD_DATE];
+
+    hami_internal_record_date(date, seconds);
+    return hami_internal_record_value(value, date, namespace_name, name);
+}
+
 START_TEST(lock_and_lease_are_written_byte_for_byte)
 {
     char value[HAMI_LOCK_VALUE_MAX], lease[1024];
 
-    ck_assert_uint_eq(hami_internal_record_value(value, 1767323045, "ns", "pod"),
-                      strlen(LOCK));
+    ck_assert_uint_eq(record_value(value, 1767323045, "ns", "pod"), strlen(LOCK));
     ck_assert_str_eq(value, LOCK);
-    hami_internal_record_value(value, 951782400, "a", "b");
+    record_value(value, 951782400, "a", "b");
     ck_assert_str_eq(value, "2000-02-29T00:00:00Z,a,b");
-    hami_internal_record_value(value, -1, "a", "b");
+    record_value(value, -1, "a", "b");
     ck_assert_str_eq(value, "1969-12-31T23:59:59Z,a,b");
-    hami_internal_record_value(value, INT64_MIN, "a", "b");
+    record_value(value, INT64_MIN, "a", "b");
     ck_assert_str_eq(value, "0001-01-01T00:00:00Z,a,b");
-    hami_internal_record_value(value, INT64_MAX, "a", "b");
+    record_value(value, INT64_MAX, "a", "b");
     ck_assert_str_eq(value, "9999-12-31T23:59:59Z,a,b");
     struct hami_internal_lease_text text = {LOCK, "u-1", "s-1_u", UINT64_MAX, 7, 15000};
     hami_internal_record_lease(lease, sizeof(lease), &text);
@@ -215,8 +223,8 @@ START_TEST(what_is_known_of_our_own_writes_is_what_reading_them_back_would_tell)
     struct hami_internal_lease_text text = {value,  owner.uid, "host_0123456789abcdef",
                                             number, number,    number};
 
-    (void)hami_internal_record_value(value, 1700000000 + _i * INT64_C(86399),
-                                     owner.namespace_name, owner.name);
+    (void)record_value(value, 1700000000 + _i * INT64_C(86399), owner.namespace_name,
+                       owner.name);
     hami_internal_record_lease(lease, sizeof(lease), &text);
     ck_assert_int_eq(hami_lock_record_parse(value, lease, &read), 0);
     hami_internal_record_taken(&owner, &text, &known);
