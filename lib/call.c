@@ -10,12 +10,14 @@
 #include "memory.h"
 #include "pen.h"
 
-hami_call *hami_internal_call_new(const struct hami_allocator *allocator)
+hami_call *hami_internal_call_new(const struct hami_allocator *allocator, size_t edits)
 {
-    hami_call *call = hami_internal_memory_zero(allocator, sizeof(*call));
+    hami_call *call = hami_internal_memory_zero(allocator, sizeof(*call) +
+                                                               edits * sizeof(*call->edits));
 
     if (call) {
         call->allocator = allocator;
+        call->edit_capacity = edits;
         atomic_init(&call->references, 1);
     }
     return call;
@@ -42,23 +44,34 @@ void hami_internal_call_retire(struct hami_nodelock *lock, hami_call *call)
 {
     hami_call *none = NULL;
 
-    /* One that is being aborted is looked at by others yet. */
-    if (!call || atomic_load(&call->references) != 1 ||
+    /* One that is being aborted is looked at by others yet; a large one is rare. */
+    if (!call || call->edit_capacity != HAMI_INTERNAL_CALL_EDITS_FEW ||
+        atomic_load(&call->references) != 1 ||
         !atomic_compare_exchange_strong(&lock->spare_call, &none, call)) {
         (void)hami_internal_call_free(call);
     }
 }
 
-hami_call *hami_internal_call_get(struct hami_nodelock *lock)
+hami_call *hami_internal_call_get(struct hami_nodelock *lock, size_t edits)
 {
-    hami_call *call = atomic_exchange(&lock->spare_call, NULL);
+    hami_call *call = edits == HAMI_INTERNAL_CALL_EDITS_FEW
+                          ? atomic_exchange(&lock->spare_call, NULL)
+                          : NULL;
 
-    return call ? call : hami_internal_call_new(hami_internal_allocator(lock));
+    return call ? call : hami_internal_call_new(hami_internal_allocator(lock), edits);
+}
+
+size_t hami_internal_call_edits(const struct hami_internal_node *node)
+{
+    return 2 * node->slot_count <= HAMI_INTERNAL_CALL_EDITS_FEW
+               ? HAMI_INTERNAL_CALL_EDITS_FEW
+               : HAMI_INTERNAL_CALL_EDITS_MAX;
 }
 
 void hami_internal_call_fetch(struct hami_internal_node *node)
 {
-    if (!node->spare_call) {
+    if (!node->spare_call &&
+        hami_internal_call_edits(node) == HAMI_INTERNAL_CALL_EDITS_FEW) {
         node->spare_call = atomic_exchange(&node->lock->spare_call, NULL);
     }
     hami_call *call = node->spare_call;

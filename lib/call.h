@@ -12,6 +12,8 @@
 #include "internal.h"
 
 #define HAMI_INTERNAL_CALL_EDITS_MAX (2 * HAMI_INTERNAL_KEYS_MAX)
+/* Enough for nearly all nodes, of which thousands may have a call at a time. */
+#define HAMI_INTERNAL_CALL_EDITS_FEW 4
 
 /* Facts copied into one block with their texts. */
 struct hami_internal_facts {
@@ -52,8 +54,7 @@ struct hami_call {
     uint64_t (*now)(void *data);
     void *now_data;
     const char *node;
-    struct hami_transport_edit edits[HAMI_INTERNAL_CALL_EDITS_MAX];
-    size_t edit_count;
+    size_t edit_count, edit_capacity;
     char version[64];
     char memory[64]; /* text of a released lease */
     uint64_t deadline_ns;
@@ -67,18 +68,22 @@ struct hami_call {
      * hami_internal_call_fetch() */
     struct hami_internal_grant *kept_grant;
     hami_lease *kept_lease;
+    struct hami_transport_edit edits[]; /* edit_capacity of them */
 };
 
-/* A new call with one reference, or NULL. */
-hami_call *hami_internal_call_new(const struct hami_allocator *allocator);
+/* A new call with one reference and room for so many edits, or NULL. */
+hami_call *hami_internal_call_new(const struct hami_allocator *allocator, size_t edits);
 /* Gives back a reference; the last one frees it. Takes NULL, returns NULL. */
 hami_call *hami_internal_call_free(hami_call *call);
 
 /* The manager keeps one call that nobody needs, with a grant and a lease: a node that
  * comes to rest gives its own back, and the next one that wakes takes it. Takes NULL. */
 void hami_internal_call_retire(struct hami_nodelock *lock, hami_call *call);
-/* That call, or a new one; NULL = out of memory. */
-hami_call *hami_internal_call_get(struct hami_nodelock *lock);
+/* That call, or a new one, with room for so many edits; NULL = out of memory. */
+hami_call *hami_internal_call_get(struct hami_nodelock *lock, size_t edits);
+
+/* Edits that a call of this node may need. */
+size_t hami_internal_call_edits(const struct hami_internal_node *node);
 
 /* With the node's mutex: takes the manager's call, if the node has none and there is one.
  */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { TEXTS = 6, ALIGNED = 8, GAP = 1 };
+enum { TEXTS = 6, ALIGNED = 8, GAP = 1, TYPICAL = 224 /* bytes of an entry */ };
 
 struct packed {
     size_t bytes; /* of the whole entry, aligned; | GAP: nothing is in it */
@@ -31,7 +31,7 @@ static struct packed *packed_at(const struct hami_internal_history *history, siz
 {
     size_t from = history->first + at;
 
-    from = from < sizeof(history->bytes) ? from : from - sizeof(history->bytes);
+    from = from < history->size ? from : from - history->size;
     return (struct packed *)(void *)&history->bytes[from];
 }
 
@@ -43,7 +43,7 @@ static void drop_oldest(struct hami_internal_history *history)
     bytes &= ~(size_t)GAP;
     history->used -= bytes;
     history->first += bytes;
-    if (history->first == sizeof(history->bytes)) {
+    if (history->first == history->size) {
         history->first = 0;
     }
 }
@@ -51,11 +51,11 @@ static void drop_oldest(struct hami_internal_history *history)
 /* Room in one piece behind the newest entry. */
 static struct packed *make_room(struct hami_internal_history *history, size_t bytes)
 {
-    size_t from = (history->first + history->used) % sizeof(history->bytes);
+    size_t from = (history->first + history->used) % history->size;
     size_t gap =
-        sizeof(history->bytes) - from < bytes ? sizeof(history->bytes) - from : 0;
+        history->size - from < bytes ? history->size - from : 0;
 
-    while (history->count > 0 && (history->used + gap + bytes > sizeof(history->bytes) ||
+    while (history->count > 0 && (history->used + gap + bytes > history->size ||
                                   history->count >= HAMI_NODELOCK_HAND_OVERS_MAX)) {
         drop_oldest(history);
     }
@@ -81,7 +81,7 @@ void hami_internal_history_add(struct hami_internal_history *history,
         bytes += lengths[i];
     }
     bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    if (bytes > sizeof(history->bytes)) {
+    if (bytes > history->size) {
         return;
     }
     struct packed *packed = make_room(history, bytes);
@@ -117,4 +117,29 @@ bool hami_internal_history_read(const struct hami_internal_history *history, siz
     ret->to = (struct hami_owner){texts[3], texts[4], texts[5]};
     *at += packed->bytes;
     return true;
+}
+
+size_t hami_internal_history_fit(const struct hami_internal_history *history,
+                                 size_t waiters)
+{
+    size_t size = history ? history->size : HAMI_INTERNAL_HISTORY_LEAST;
+    size_t used = history ? history->used : 0;
+    size_t most = HAMI_INTERNAL_HISTORY_BYTES / TYPICAL;
+    size_t wanted = used + TYPICAL * ((waiters < most ? waiters : most) + 1);
+
+    while (size < wanted && size < HAMI_INTERNAL_HISTORY_BYTES) {
+        size *= 2;
+    }
+    return size;
+}
+
+void hami_internal_history_move(struct hami_internal_history *to,
+                                const struct hami_internal_history *from)
+{
+    struct hami_internal_hand_over entry;
+    size_t at = 0;
+
+    while (hami_internal_history_read(from, &at, &entry)) {
+        hami_internal_history_add(to, &entry);
+    }
 }

@@ -43,7 +43,8 @@ struct hami_internal_parking {
 
 /* An owner is asked about while somebody waits behind it: first after, then each. */
 #define HAMI_INTERNAL_ASK_FIRST_NS NS_PER_S
-#define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S
+#define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S        /* of one node, at least */
+#define HAMI_INTERNAL_ASK_PAUSE_MAX_NS (30 * NS_PER_S) /* of one that holds for long */
 /* Facts about an asker older than this are read again before its lock is written. */
 #define HAMI_INTERNAL_ASKER_AGE_NS (2 * NS_PER_S)
 /* A store is read again while somebody waits: one that tells no news, one that does. */
@@ -121,7 +122,7 @@ struct hami_internal_slot {
     /* what was learned about the owner of this very pair */
     struct hami_internal_facts *facts; /* NULL = nothing */
     uint64_t facts_ns;                 /* when that was told */
-    uint64_t ask_next_ns, revoke_next_ns;
+    uint64_t asked_ns, ask_next_ns, revoke_next_ns;
     bool asked, revoked, alarmed;
     enum hami_internal_reason reason; /* as last judged */
     /* whose lock stood here before this pair: "" = unknown */

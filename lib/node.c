@@ -191,6 +191,7 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
     }
     struct hami_internal_slot *slot = hami_internal_node_slot_new(node, key, permit);
     int code = slot ? 0 : HAMI_E_NOMEM;
+    hami_call *too_small = NULL;
     (void)pthread_mutex_lock(&node->mutex);
     if (slot && !hami_internal_node_slot(node, key, permit)) {
         if (node->slot_count < HAMI_INTERNAL_KEYS_MAX) {
@@ -200,9 +201,20 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
             code = HAMI_E_LIMIT;
         }
     }
+    if (node->spare_call &&
+        node->spare_call->edit_capacity < hami_internal_call_edits(node)) {
+        too_small = node->spare_call;
+        node->spare_call = NULL;
+    }
     (void)pthread_mutex_unlock(&node->mutex);
+    (void)hami_internal_call_free(too_small);
     hami_internal_node_slot_free(node->lock, slot);
     return code;
+}
+
+static size_t history_size(const struct hami_internal_node *node)
+{
+    return hami_internal_history_fit(node->history, node->waiter_count);
 }
 
 bool hami_internal_node_is_fit(const struct hami_internal_node *node,
@@ -215,7 +227,7 @@ bool hami_internal_node_is_fit(const struct hami_internal_node *node,
             }
         }
     }
-    return node->history != NULL;
+    return node->history && node->history->size == history_size(node);
 }
 
 int hami_internal_node_add_keys(struct hami_internal_node *node,
@@ -237,20 +249,26 @@ int hami_internal_node_add_history(struct hami_internal_node *node)
     const struct hami_allocator *allocator = hami_internal_allocator(node->lock);
 
     (void)pthread_mutex_lock(&node->mutex);
-    bool known = node->history != NULL;
+    size_t present = node->history ? node->history->size : 0;
+    size_t size = history_size(node);
     (void)pthread_mutex_unlock(&node->mutex);
-    if (known) {
+    if (present == size) {
         return 0;
     }
     struct hami_internal_history *history =
-        hami_internal_memory_zero(allocator, sizeof(*history));
+        hami_internal_memory_zero(allocator, sizeof(*history) + size);
     if (!history) {
         return HAMI_E_NOMEM;
     }
+    history->size = (uint32_t)size;
     (void)pthread_mutex_lock(&node->mutex);
-    if (!node->history) {
+    if (!node->history || node->history->size < size) {
+        struct hami_internal_history *before = node->history;
+        if (before) {
+            hami_internal_history_move(history, before);
+        }
         node->history = history;
-        history = NULL;
+        history = before;
     }
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_memory_free(allocator, history);

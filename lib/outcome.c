@@ -158,8 +158,9 @@ void hami_internal_outcome_apply(struct hami_internal_node *node,
     hami_internal_after_free_facts(after, answer->facts);
     answer->facts = NULL;
     /* One that is being aborted may not be used again before the transport has let go of
-     * it. */
-    if (node->spare_call || atomic_load(&call->references) > 1) {
+     * it; one that is too small by now never. */
+    if (node->spare_call || atomic_load(&call->references) > 1 ||
+        call->edit_capacity < hami_internal_call_edits(node)) {
         after->free_call = call;
     } else {
         node->spare_call = call;

@@ -78,6 +78,26 @@ static void renew_askers(struct hami_internal_node *node, const char *uid)
     }
 }
 
+/*
+ * How long an owner is left alone after it was asked about. It is as good as sure that
+ * somebody who has held for a minute still does a second later, and with thousands of
+ * nodes that pods hold while they start, asking is most of what there is to do. Where a
+ * stall ends waits, that is judged by answers, and soon nobody waits.
+ */
+static uint64_t ask_pause(const struct hami_internal_node *node,
+                          const struct hami_internal_slot *slot)
+{
+    uint64_t held_ns =
+        node->now_ns > slot->first_seen_ns ? node->now_ns - slot->first_seen_ns : 0;
+    uint64_t pause = held_ns / 4 < HAMI_INTERNAL_ASK_PAUSE_MAX_NS
+                         ? held_ns / 4
+                         : HAMI_INTERNAL_ASK_PAUSE_MAX_NS;
+    bool is_short = pause < HAMI_INTERNAL_ASK_AGAIN_NS ||
+                    node->lock->config.stall_limit_ms > 0;
+
+    return is_short ? HAMI_INTERNAL_ASK_AGAIN_NS : pause;
+}
+
 void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
                                            struct hami_internal_slot *slot, bool revoke,
                                            hami_call *call,
@@ -94,9 +114,10 @@ void hami_internal_outcome_holder_answered(struct hami_internal_node *node,
         return; /* it was about a pair that is no longer there */
     }
     slot->asked = true;
-    slot->ask_next_ns = node->ask_next_ns;
+    slot->asked_ns = now;
+    slot->ask_next_ns = now + ask_pause(node, slot);
     if (revoke) {
-        slot->revoke_next_ns = slot->ask_next_ns;
+        slot->revoke_next_ns = node->ask_next_ns;
     }
     hami_internal_after_free_facts(after, slot->facts);
     slot->facts = take_facts(answer);

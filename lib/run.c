@@ -211,20 +211,21 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
     hami_lease *lease = NULL;
     bool need_call = after->need_call, need_spare = after->need_grant;
     bool need_lease = after->need_lease;
-    size_t room = after->need_room;
+    size_t room = after->need_room, edits = hami_internal_call_edits(node);
 
     after->need_call = after->need_grant = after->need_lease = false;
     after->need_room = 0;
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_after_run(after);
-    call = need_call ? hami_internal_call_get(lock) : NULL;
+    call = need_call ? hami_internal_call_get(lock, edits) : NULL;
     spare = need_spare ? hami_internal_grant_new_spare(lock) : NULL;
     lease = need_lease ? make_lease(node) : NULL;
     grant = room > 0 ? hami_internal_grant_new(lock, room) : NULL;
     (void)pthread_mutex_lock(&node->mutex);
     bool made = (!need_call || call) && (!need_spare || spare) &&
                 (!need_lease || lease) && (room == 0 || grant);
-    if (node->spare_call) {
+    /* Slots may have come to the node meanwhile. */
+    if (node->spare_call || edits < hami_internal_call_edits(node)) {
         after->free_call = call;
     } else {
         node->spare_call = call;
@@ -241,7 +242,10 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
 
 static void rest(struct hami_internal_node *node, struct hami_internal_after *after)
 {
-    if (node->spare_call && !after->free_call && hami_internal_node_is_idle(node)) {
+    /* Without leases here it is idle, or waits for what others do, and that may be long:
+     * with thousands of nodes held by pods that start, calls would be most of all memory. */
+    if (node->spare_call && !after->free_call && node->operation == OPERATION_NONE &&
+        list_is_empty(&node->leases)) {
         hami_internal_call_rest(node, after);
     }
     count_work(node);

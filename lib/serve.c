@@ -204,8 +204,7 @@ static uint64_t stalled_ns(const struct hami_internal_round *round,
         return HAMI_DEADLINE_NEVER;
     }
     uint64_t due_ns = slot->first_seen_ns + (usual > limit ? usual : limit);
-    bool is_older =
-        slot->asked && slot->ask_next_ns < wait->since_ns + HAMI_INTERNAL_ASK_AGAIN_NS;
+    bool is_older = slot->asked && slot->asked_ns < wait->since_ns;
     return is_older && slot->ask_next_ns > due_ns ? slot->ask_next_ns : due_ns;
 }
 

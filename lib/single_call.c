@@ -111,7 +111,7 @@ static struct single *make(const char *node, const struct hami_transport_edit *e
     if (!single) {
         return NULL;
     }
-    single->call = hami_internal_call_new(&hami_internal_memory_default);
+    single->call = hami_internal_call_new(&hami_internal_memory_default, count);
     if (!single->call) {
         hami_internal_memory_free(&hami_internal_memory_default, single);
         return NULL;

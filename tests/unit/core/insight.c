@@ -101,8 +101,11 @@ static void add(struct hami_internal_history *history, uint64_t fence, size_t le
 
 START_TEST(a_history_keeps_the_newest_within_its_bounds)
 {
-    struct hami_internal_history *history = calloc(1, sizeof(*history));
+    struct hami_internal_history *history =
+        calloc(1, sizeof(*history) + HAMI_INTERNAL_HISTORY_BYTES);
     uint64_t random = 7;
+
+    history->size = HAMI_INTERNAL_HISTORY_BYTES;
 
     for (uint64_t fence = 1; fence <= 2000; fence++) {
         struct hami_internal_hand_over entry;
