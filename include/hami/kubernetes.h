@@ -587,8 +587,9 @@ typedef void (*hami_handshake_begun_fn)(void *data, int code, hami_handshake_job
  * @containers   1 to 64, in the call's order; borrowed for the call
  * @callback     comes exactly once, on the client's thread, with a new job on code 0 (consume it by
  *               _finish, _fail or _drop), else:
- *           LOST - no pod can be the caller, or the only one has no devices left
- *           BUSY - several pods can be the caller
+ *           LOST - no pod can be the caller, or the only one has no devices left or was refused
+ *           BUSY - several pods can be the caller. One that was refused (phase failed) counts until the
+ *           kubelet has reported on it, for which the call waits until deadline_ns
  *           HELD - the lock names another pod, can't be read, or lacks the lease that
  *           HAMI_HANDSHAKE_REQUIRE_FENCE asks for
  *           LIMIT - the device string does not fit the call (count of devices)

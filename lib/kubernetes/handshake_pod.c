@@ -6,8 +6,10 @@
  * A pod is a possible caller by what its spec asks, not by what its annotations claim: an
  * author can write any annotation, but the kubelet calls with what the containers ask.
  * Annotations then say whether the one possible caller can be served. A pod that was
- * served (string used up, phase success) or refused (phase failed) calls no more; one
- * that has no devices otherwise may be calling, so it counts, and is refused.
+ * served (string used up, phase success) calls no more; one that has no devices otherwise
+ * may be calling, so it counts, and is refused. One that was refused (phase failed) is
+ * never served, but may call again until the kubelet says that it has Failed: a kubelet
+ * that dies before asks for it once more (`count_refused`).
  *
  * Where the kubelet's books are known, a pod that was served counts too as long as they
  * lack it: see handshake_again.c. A pod that the kubelet has reported on (startTime) is
@@ -34,6 +36,7 @@ enum fit {
     FIT_SERVABLE,
     FIT_UNASSIGNED, /* may be the caller, but no devices were assigned to it */
     FIT_COUNT,      /* may be, but other numbers of devices were */
+    FIT_REFUSED,    /* may be, but was refused already */
     FIT_MALFORMED   /* may be, but its string makes no sense */
 };
 
@@ -242,6 +245,11 @@ static int judge_pod(json_t *pod, const struct hami_internal_handshake_ask *ask,
     phase = hami_bind_phase_parse(
         hami_internal_object_annotation(pod, HAMI_HANDSHAKE_PHASE_KEY));
     if (phase == HAMI_BIND_PHASE_FAILED) {
+        bool counts = ask->count_refused && !is_reported(pod) &&
+                      any_container_asks(pod, vendor->resource, ask->counts[0]);
+
+        share->pod = json_incref(pod);
+        *ret_fit = counts ? FIT_REFUSED : FIT_NONE;
         return 0;
     }
     share->pod = json_incref(pod);
@@ -303,6 +311,10 @@ static int explain(const struct hami_internal_handshake_ask *ask, enum fit fit,
             "%s of pod %s/%s don't fit",
             ask->counts[0], resource, ask->count, key, namespace_name, name);
         return HAMI_E_LIMIT;
+    case FIT_REFUSED:
+        (void)snprintf(text, size, "pod %s/%s was refused its %s already", namespace_name,
+                       name, resource);
+        return HAMI_E_LOST;
     case FIT_MALFORMED:
         (void)snprintf(text, size, "%s of pod %s/%s does not fit its containers", key,
                        namespace_name, name);

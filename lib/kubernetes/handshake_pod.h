@@ -31,6 +31,7 @@ struct hami_internal_handshake_ask {
     size_t count;         /* containers of the call */
     const struct hami_internal_handshake_books *books; /* NULL = not known */
     bool count_reported; /* pods that the kubelet has reported on may ask again as well */
+    bool count_refused;  /* and those that were refused and that it has not reported on */
 };
 
 /* A pod's part that one call is about. Zero = empty. */

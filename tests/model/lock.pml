@@ -819,8 +819,13 @@ proctype Scheduler(bit r)
 #define MAY_CALL(p) (MAY_BE_ADMITTED(p) && pod[p].left)
 #else
 /* Also one that was served and that the kubelet does not list as having devices. */
+#ifdef MUTANT_REFUSED_IS_NO_CALLER
 #define MAY_CALL(p) (MAY_BE_ADMITTED(p) && !pod[p].failed)
+#else
+#define MAY_CALL(p) MAY_BE_ADMITTED(p)
 #endif
+#endif
+
 #if FAIL > 0
 #ifdef MUTANT_REFUSED_IS_SERVED
 #define IS_BEING_REFUSED(p) false
@@ -859,8 +864,7 @@ inline admission_fails()
 
 inline give_devices(p)
 {
-    /* No pod gets another's devices; one that was refused has no Allocate to come. */
-    assert(p == caller || pod[caller].failed || property_devices);
+    assert(p == caller || property_devices); /* no pod gets another's devices */
     printf("plugin: devices of pod %d for pod %d\n", p, caller)
 }
 
@@ -967,14 +971,25 @@ proctype Refusal()
 }
 #endif
 
+/* One that was refused may be the caller as well, but is not served. */
+inline read_callers()
+{
+    callers = CALLERS;
+    served = ANY_CALLER;
+    if
+    :: callers == 1 && pod[served].failed -> callers = 0
+    :: else
+    fi
+}
+
 inline plugin_allocate()
 {
     /* Two reads, begun after the call. */
     if
-    :: atomic { true -> START_OF_READS; callers = CALLERS; served = ANY_CALLER };
+    :: atomic { true -> START_OF_READS; read_callers() };
        atomic { true -> COPY(node, pair) }
     :: atomic { true -> START_OF_READS; COPY(node, pair) };
-       atomic { true -> callers = CALLERS; served = ANY_CALLER }
+       atomic { true -> read_callers() }
     fi;
     atomic {
 #ifdef MUTANT_LOCK_ALONE

@@ -24,9 +24,10 @@ START_TEST(case_4_05_failure_writes_failed_and_frees_the_lock)
     world_expect_pod(&world, "a", WORLD_GPU_KEY, "GPU-a,NVIDIA,1000,10:;");
     world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
     ck_assert_uint_eq(stats().failed, 1);
-    /* The next pod is served although the kubelet has not failed this one yet. */
+    /* The next pod is served as soon as the kubelet has failed this one. */
     world_simple_pod(&world, "b");
     world_lock(&world, "b");
+    kubesim_set_phase(world.sim, "ns", "a", "Failed");
     finish_well(begin_well(1));
     world_expect_pod(&world, "b", HAMI_HANDSHAKE_PHASE_KEY, "success");
 }

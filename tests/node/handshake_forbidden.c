@@ -90,6 +90,43 @@ START_TEST(refused_container_keeps_its_lock_until_its_pod_says_failed)
 }
 END_TEST
 
+/* The kubelet's word, on the server's thread. */
+static void fail_pod(struct kubesim *sim, void *data)
+{
+    kubesim_set_phase(sim, "ns", data, "Failed");
+}
+
+/* A kubelet that dies before it says Failed asks for the refused pod once more, and nothing
+ * in the call tells that it is not for the next one. */
+START_TEST(next_pod_is_served_once_the_kubelet_has_failed_the_refused_one)
+{
+    static const unsigned looks = 3;
+    struct kubesim_match lists = {.verb = "list", .resource = "pods", .user = "admin"};
+    struct kubesim_fault word = {.match = lists,
+                                 .skip = looks,
+                                 .count = 1,
+                                 .hook = fail_pod,
+                                 .hook_data = (void *)(uintptr_t) "a"};
+    hami_handshake_job *job = begin_well(1);
+    unsigned before;
+
+    ck_assert_int_eq(end_job(job, true, 20000), 0);
+    ck_assert_int_eq(begin(1, &job), HAMI_E_LOST);
+    ck_assert_ptr_nonnull(strstr(error.text, "was refused its"));
+    world_simple_pod(&world, "b");
+    world_lock(&world, "b");
+    ck_assert_int_eq(hami_handshake_begin(handshake, WORLD_GPU, device_ids, 1,
+                                          hami_kubernetes_in_ms(200), &job, &error),
+                     HAMI_E_BUSY);
+    ck_assert_int_gt(kubesim_arm(world.sim, &word), 0);
+    before = kubesim_count(world.sim, &lists);
+    job = begin_well(1);
+    ck_assert_uint_eq(kubesim_count(world.sim, &lists), before + looks + 1);
+    ck_assert_str_eq(hami_handshake_owner(job)->name, "b");
+    finish_well(job);
+}
+END_TEST
+
 /* What a call's callback heard; no job must come. */
 static void heard_begun(void *data, int code, hami_handshake_job *job,
                         const struct hami_error *ignored)
@@ -193,6 +230,7 @@ int main(void)
                         2);
     tcase_add_loop_test(cases, refused_container_keeps_its_lock_until_its_pod_says_failed,
                         0, 2);
+    tcase_add_test(cases, next_pod_is_served_once_the_kubelet_has_failed_the_refused_one);
     tcase_add_test(cases, call_that_read_before_a_refusal_ended_reads_again);
     tcase_add_loop_test(cases, forbidden_reads_are_told, 0, 2);
     tcase_add_test(cases,
