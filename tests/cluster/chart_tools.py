@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from cluster import control_plane, deployment, processes
+from cluster import control_plane, deployment, processes, suites
 
 CHART = deployment.FOLDER / "chart/hamid"
 HAMI_CHART = deployment.ROOT / "tests/cluster/hami_chart"
@@ -25,6 +25,7 @@ class Tools:
         programs = plane.folder / "programs"
         for folder in (home, programs):
             folder.mkdir()
+        found["hamictl"] = suites.BUILD / "daemon/hamictl/hamictl"
         for name, path in found.items():
             (programs / name).symlink_to(path)
         self.environment = {

@@ -108,9 +108,10 @@ def run_secure(results, plane, client, tools):
     tools.need("install", RELEASE, chart_tools.CHART, *place, *chart_tools.settings((
         "mode=stand-alone", "metrics.expose=true", "tls.secretName=hamid-tls", "filter.entry=own",
         "tls.clientSecretName=kube-scheduler-tls", f"filter.url={chart_pod.HAMI}",
-        "filter.insecure=false", "filter.caSecret.name=hami-ca")))
-    spec = deployment_of(client, namespace, "hamid-scheduler")["spec"]["template"]["spec"]
-    with chart_pod.Pod(plane, client, "secure", namespace, spec) as pod:
+        "filter.insecure=false", "filter.caSecret.name=hami-ca", "admission.enabled=true")))
+    template = deployment_of(client, namespace, "hamid-scheduler")["spec"]["template"]
+    check_doctor(results, client, tools, namespace, template, "charts: alone, with certificates")
+    with chart_pod.Pod(plane, client, "secure", namespace, template["spec"]) as pod:
         check_pod(results, client, pod, "charts: alone, with certificates")
         results.check(pod.filtered > 0, "charts: alone, with certificates: HAMi's extender filters")
         plain = tools.run(["curl", "-s", "--cacert", keys / "ca.crt", f"https://{pod.address}/readyz"])
@@ -146,6 +147,22 @@ def is_there(values, name, text):
     return True
 
 
+def check_doctor(results, client, tools, namespace, template, part):
+    """What the notes say to look with finds nothing wrong, once there is a pod of the template."""
+    spec = {**template["spec"]}
+    # Priority classes of the system are made by a controller that does not run here.
+    spec.pop("priorityClassName", None)
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    client.need("POST", path, {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
+        "name": "looked-at", "labels": template["metadata"]["labels"]}})
+    notes = tools.need("get", "notes", RELEASE, "--namespace", namespace)
+    lines = re.findall(r"^     (hamictl doctor.*)$", notes, re.MULTILINE)
+    done = tools.run(["bash", "-euc", "\n".join(lines)])
+    results.check(len(lines) == 1 and done.returncode == 0 and ", 0 warnings" in done.stdout,
+                  f"{part}: hamictl doctor is content", done.stdout + done.stderr)
+    client.need("DELETE", f"{path}/looked-at?gracePeriodSeconds=0")
+
+
 def check_pod(results, client, pod, part):
     pod.start()
     results.check(True, f"{part}: kube-scheduler and hamid start as the pod has them")
@@ -161,18 +178,22 @@ def run_beside(results, plane, client, tools):
     namespace = chart_tools.HAMI_NAMESPACE
     place = ("--namespace", namespace)
     hami = ("hami", chart_tools.HAMI_CHART, *place)
-    early = tools.need("install", RELEASE, chart_tools.CHART, *place)
+    ours = (RELEASE, chart_tools.CHART, *place, "--set", "admission.enabled=true")
+    early = tools.need("install", *ours)
     results.check("There is no Deployment hami-scheduler in namespace kube-system" in early,
                   "charts: beside HAMi: without a HAMi the notes say so", early)
     tools.need("install", *hami)
     original = deployment_of(client, namespace, SCHEDULER)["spec"]
     notes = tools.need("get", "notes", RELEASE, *place)
-    again = tools.need("upgrade", RELEASE, chart_tools.CHART, *place)
+    again = tools.need("upgrade", *ours)
     results.check("There is no Deployment" not in again, "charts: beside HAMi: with one they do not",
                   again)
     put, away = commands(notes)
     follow(results, plane, tools, put, "puts hamid in")
     check_beside(results, plane, client, namespace, "charts: beside HAMi")
+    check_doctor(results, client, tools, namespace,
+                 deployment_of(client, namespace, SCHEDULER)["spec"]["template"],
+                 "charts: beside HAMi")
     follow(results, plane, tools, put, "may be said twice")
 
     tools.need("upgrade", *hami, "--set", "extenderImage=registry.example.com/hami:v2.10.1")
