@@ -133,7 +133,8 @@ def main():
     sample, pods, nodes, title = ROLES[asked.role]
     processes.exit_on_signals()
     setting = run.Setting(is_quick=True, repeats=1, build=HERE.parent / "build-bench",
-                          source=HERE.parent, kubernetes="", begin=time.monotonic())
+                          source=HERE.parent, kubernetes="", with_references=False,
+                          begin=time.monotonic())
     try:
         samples = sample(setting, asked.pods or pods, nodes)
     except (processes.Failed, RuntimeError, OSError) as error:

@@ -115,17 +115,32 @@ static bool has_rival(const struct hami_internal_round *round,
            slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX;
 }
 
-/* A lock may be taken; after many in a row that were passed on here, another replica has
- * the first try at one that is done. */
+/*
+ * Until when a lock whose pod is served is left to others: where its node side frees it,
+ * that write is on its way, and another one beside it would only be refused, or have it
+ * refused. Where this side frees it, another replica has the first try after many that
+ * were passed on here in a row.
+ */
+static uint64_t left_to_others_until(const struct hami_internal_round *round,
+                                     const struct hami_internal_slot *slot)
+{
+    if (!slot->record.free_by_scheduler) {
+        return slot->facts_ns + HAMI_INTERNAL_NODE_FREES_NS;
+    }
+    return has_rival(round, slot) ? slot->facts_ns + HAMI_INTERNAL_YIELD_NS : 0;
+}
+
+/* A lock may be taken. */
 static enum hami_internal_look look_at_takeable(struct hami_internal_round *round,
                                                 const struct hami_internal_slot *slot)
 {
-    uint64_t yields_until = slot->facts_ns + HAMI_INTERNAL_YIELD_NS;
+    if (slot->reason == REASON_DONE && slot->facts_ns != 0) {
+        uint64_t until_ns = left_to_others_until(round, slot);
 
-    if (slot->reason == REASON_DONE && slot->record.free_by_scheduler &&
-        has_rival(round, slot) && round->now_ns < yields_until) {
-        hami_internal_serve_consider(round->node, yields_until);
-        return LOOK_BLOCKED;
+        if (round->now_ns < until_ns) {
+            hami_internal_serve_consider(round->node, until_ns);
+            return LOOK_BLOCKED;
+        }
     }
     return LOOK_AVAILABLE;
 }

@@ -50,6 +50,7 @@ def run(nodes, scheduler_flags=(), node_flags=()):
 BURSTS = {
     "one_node": (1, (), ()),
     "four_nodes": (4, (), ()),
+    "scheduler_frees": (1, (), ("--free=scheduler",)),
 }
 # name -> nodes, options, what must be found to be too much by the limits of one_node
 WASTEFUL = {

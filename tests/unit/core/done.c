@@ -11,6 +11,7 @@
 
 #define MARK "1,free=scheduler"
 #define STANDS_MS 100 /* for a waiter that may come */
+#define NODE_FREES_MS 500
 #define FOREIGN "2026-01-02T03:00:00Z,default,theirs"
 
 static void start(uint32_t flags, const char *mark)
@@ -22,8 +23,8 @@ static void start(uint32_t flags, const char *mark)
     scripted_start(options);
     scripted_pod("a", "uid-a");
     scripted_pod("b", "uid-b");
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_HANDSHAKE_AGENT_KEY, mark),
-                     0);
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", HAMI_HANDSHAKE_AGENT_KEY, mark), 0);
 }
 
 static void set_up(void)
@@ -38,28 +39,28 @@ static uint64_t bind(struct scripted_wait *wait, const char *name)
 
     ck_assert_msg(wait->ended && wait->code == 0, "%s: %s", name, wait->text);
     fence = hami_lease_fence(wait->lease);
-    scripted_pod_facts(name, &(struct hami_owner_facts){
-                                 .size = sizeof(struct hami_owner_facts),
-                                 .exists = true,
-                                 .uid = name[0] == 'a' ? "uid-a" : "uid-b",
-                                 .node = "n1",
-                                 .devices_left = true,
-                                 .bind_phase = HAMI_BIND_PHASE_ALLOCATING,
-                                 .fence = fence});
+    scripted_pod_facts(
+        name, &(struct hami_owner_facts){.size = sizeof(struct hami_owner_facts),
+                                         .exists = true,
+                                         .uid = name[0] == 'a' ? "uid-a" : "uid-b",
+                                         .node = "n1",
+                                         .devices_left = true,
+                                         .bind_phase = HAMI_BIND_PHASE_ALLOCATING,
+                                         .fence = fence});
     ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
     return fence;
 }
 
 static void serve(const char *name, enum hami_bind_phase phase, uint64_t done)
 {
-    scripted_pod_facts(name, &(struct hami_owner_facts){
-                                 .size = sizeof(struct hami_owner_facts),
-                                 .exists = true,
-                                 .uid = name[0] == 'a' ? "uid-a" : "uid-b",
-                                 .node = "n1",
-                                 .bind_phase = phase,
-                                 .fence = done,
-                                 .done = done});
+    scripted_pod_facts(
+        name, &(struct hami_owner_facts){.size = sizeof(struct hami_owner_facts),
+                                         .exists = true,
+                                         .uid = name[0] == 'a' ? "uid-a" : "uid-b",
+                                         .node = "n1",
+                                         .bind_phase = phase,
+                                         .fence = done,
+                                         .done = done});
     scripted_dispatch();
 }
 
@@ -96,7 +97,8 @@ START_TEST(a_mark_that_changes_counts_from_the_next_grant_on)
     scripted_acquire(&a, "n1", "a", 1000);
     uint64_t fence = bind(&a, "a");
     ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_HANDSHAKE_AGENT_KEY, "1,free=node"), 0);
+        hami_memory_put(scripted_store, "n1", HAMI_HANDSHAKE_AGENT_KEY, "1,free=node"),
+        0);
     ck_assert(scripted_record("n1").free_by_scheduler);
     scripted_acquire(&b, "n1", "b", 1000);
     serve("a", HAMI_BIND_PHASE_SUCCESS, fence);
@@ -114,7 +116,8 @@ START_TEST(a_lock_that_is_done_is_passed_on_in_one_write)
     uint64_t fence = bind(&a, "a");
     scripted_acquire(&b, "n1", "b", 1000);
     ck_assert(!b.ended);
-    size_t reads = scripted_count(SCRIPTED_READ), looks = scripted_count(SCRIPTED_INSPECT);
+    size_t reads = scripted_count(SCRIPTED_READ),
+           looks = scripted_count(SCRIPTED_INSPECT);
     serve("a", HAMI_BIND_PHASE_SUCCESS, fence);
     ck_assert(b.ended && b.code == 0);
     ck_assert_uint_eq(scripted_count(SCRIPTED_WRITE), 2);
@@ -216,18 +219,19 @@ static void put_foreign(const char *fence, const char *free)
     scripted_pod("theirs", "uid-theirs");
     ck_assert_int_eq(
         hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, lease), 0);
-    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, FOREIGN),
+                     0);
 }
 
 static void serve_theirs(void)
 {
-    scripted_pod_facts("theirs", &(struct hami_owner_facts){
-                                     .size = sizeof(struct hami_owner_facts),
-                                     .exists = true,
-                                     .uid = "uid-theirs",
-                                     .node = "n1",
-                                     .bind_phase = HAMI_BIND_PHASE_SUCCESS,
-                                     .done = 7});
+    scripted_pod_facts("theirs",
+                       &(struct hami_owner_facts){.size = sizeof(struct hami_owner_facts),
+                                                  .exists = true,
+                                                  .uid = "uid-theirs",
+                                                  .node = "n1",
+                                                  .bind_phase = HAMI_BIND_PHASE_SUCCESS,
+                                                  .done = 7});
     scripted_dispatch();
 }
 
@@ -263,7 +267,7 @@ START_TEST(a_lock_of_another_manager_is_left_to_it_while_nobody_waits)
 }
 END_TEST
 
-START_TEST(a_done_lock_that_its_node_side_frees_counts_as_a_takeover)
+START_TEST(a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only)
 {
     static struct scripted_wait a, b;
 
@@ -272,6 +276,9 @@ START_TEST(a_done_lock_that_its_node_side_frees_counts_as_a_takeover)
     put_foreign("7", "node");
     scripted_acquire(&b, "n1", "b", 5000);
     serve_theirs();
+    scripted_advance(NODE_FREES_MS - 1);
+    ck_assert(!b.ended);
+    scripted_advance(2);
     ck_assert(b.ended && b.code == 0);
     ck_assert_uint_eq(scripted_stats().takeovers, 1);
     (void)bind(&b, "b");
@@ -295,9 +302,11 @@ int main(void)
     tcase_add_loop_test(cases, what_is_no_success_under_this_grant_frees_nothing, 0,
                         (int)(sizeof(unfinished) / sizeof(unfinished[0])));
     tcase_add_test(
-        cases, a_lock_of_a_scheduler_that_died_after_its_pod_was_served_is_passed_on_here);
+        cases,
+        a_lock_of_a_scheduler_that_died_after_its_pod_was_served_is_passed_on_here);
     tcase_add_test(cases, a_lock_of_another_manager_is_left_to_it_while_nobody_waits);
-    tcase_add_test(cases, a_done_lock_that_its_node_side_frees_counts_as_a_takeover);
+    tcase_add_test(cases,
+                   a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only);
     suite_add_tcase(suite, plain);
     suite_add_tcase(suite, cases);
     return scripted_run(suite);
