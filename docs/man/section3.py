@@ -14,6 +14,7 @@ import textwrap
 import headers
 import pages
 
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 CODES = r"\b({})\b"
 FUNCTION = re.compile(r"(\S*?)\b(hami_\w+|getenv)\((3?)\)(\S*)")
 NAMES = {"Blocks": "Blocks", "Threads": "Threads", "Signals": "Signals", "Callback": "Callbacks",
