@@ -477,7 +477,7 @@ HAMI_PUBLIC int hami_kubernetes_read_pod_start(hami_kubernetes *client, const ch
  * @deadline_ns  of the read
  * @callback     on the client's thread (K2); facts.source is HAMI_FACTS_WATCH, and facts.node NULL, where no
  *               read was needed
- * Returns   0 - the callback will come; or INVAL, FORKED, CLOSED, NOMEM, LIMIT
+ * Returns   0 - the callback will come; or INVAL, FORKED, NOMEM
  * Blocks    never
  * Threads   MT-Safe
  * Callback  yes

@@ -155,7 +155,7 @@ int hami_kubernetes_find_pod_start(struct hami_transport *transport,
     find->callback = callback;
     find->data = data;
     pthread_mutex_lock(&owner->mutex);
-    int code = owner->closed ? HAMI_E_CLOSED : start_locked(owner, find);
+    int code = start_locked(owner, find);
     pthread_mutex_unlock(&owner->mutex);
     if (code < 0) {
         free(find->namespace_name);

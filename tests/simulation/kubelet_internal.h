@@ -24,6 +24,9 @@ struct kubelet {
     char served_uid[40];
     unsigned tries;
     uint64_t end_ns;
+    /* the lock that was left to the scheduler side last */
+    char left_uid[40];
+    uint64_t left_number;
 };
 
 /* Plays an Allocate; kubelet_allocated() follows. */

@@ -19,6 +19,7 @@
 
 static const char help[] =
     "usage: simulation [--seed S] [--acquires N] [--codec kubernetes|plain|both]\n"
+    "                  [--free node|scheduler|both]\n"
     "                  [--faults PERCENT] [--without KIND,KIND..] [--broken VARIANT]\n"
     "                  [--json] [--progress] [--no-shrink]\n"
     "       simulation --world SEED --acquires N --nodes N --burst N --replicas N\n"
@@ -42,8 +43,9 @@ static void print_plan(const struct plan *plan)
                  plan->seed, plan->acquires, plan->nodes, plan->burst, plan->replicas,
                  plan->kubernetes ? "kubernetes" : "plain", plan->fault_percent,
                  broken_names[plan->broken]);
-    (void)printf(" --keys %u --permits %u%s", plan->keys, plan->permits,
-                 plan->foreign ? " --foreign" : "");
+    (void)printf(" --keys %u --permits %u%s%s", plan->keys, plan->permits,
+                 plan->foreign ? " --foreign" : "",
+                 plan->by_scheduler ? " --free scheduler" : "");
     bool first = true;
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         if (!(plan->faults >> kind & 1)) {
@@ -172,6 +174,14 @@ static bool read_codec(const char *name, enum codec *ret)
     return *ret != CODEC_BOTH || strcmp(name, "both") == 0;
 }
 
+static bool read_free(const char *name, enum who_frees *ret)
+{
+    *ret = strcmp(name, "node") == 0        ? FREE_NODE
+           : strcmp(name, "scheduler") == 0 ? FREE_SCHEDULER
+                                            : FREE_BOTH;
+    return *ret != FREE_BOTH || strcmp(name, "both") == 0;
+}
+
 static bool read_option(int option, char *value, struct asked *asked)
 {
     uint64_t number = value ? strtoull(value, NULL, 10) : 0;
@@ -185,6 +195,8 @@ static bool read_option(int option, char *value, struct asked *asked)
         return number > 0;
     case 'c':
         return read_codec(value, &asked->options.codec);
+    case 'S':
+        return read_free(value, &asked->options.free);
     case 'f':
         asked->options.fault_percent = (uint32_t)number;
         return true;
@@ -234,6 +246,7 @@ static bool read_arguments(int count, char **arguments, struct asked *asked)
         {"seed", required_argument, NULL, 's'},
         {"acquires", required_argument, NULL, 'a'},
         {"codec", required_argument, NULL, 'c'},
+        {"free", required_argument, NULL, 'S'},
         {"faults", required_argument, NULL, 'f'},
         {"without", required_argument, NULL, 'w'},
         {"broken", required_argument, NULL, 'b'},
@@ -267,6 +280,7 @@ static int run_one(const struct asked *asked)
     plan.fault_percent = asked->options.fault_percent;
     plan.faults = asked->options.faults;
     plan.broken = asked->options.broken;
+    plan.by_scheduler = asked->options.free == FREE_SCHEDULER;
     struct result result = run_world(&plan, false);
     if (run_violations(&result) > 0) {
         return show_failure(plan, &result, !asked->no_shrink);

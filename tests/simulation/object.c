@@ -179,7 +179,7 @@ void object_take_annotations(struct object *object, const json_t *json)
 const char *object_line(struct object *object)
 {
     if (!object->line) {
-        json_t *json = object_to_json(object, true);
+        json_t *json = object_to_json(object, !object->is_pod);
         object->line = json_dumps(json, JSON_COMPACT);
         json_decref(json);
     }

@@ -22,6 +22,7 @@
 #define KEY_FENCE "hami.io/mutex.fence"
 #define KEY_DONE "hami.io/mutex.done"
 #define KEY_REVOKED "hami.io/mutex.revoked"
+#define KEY_AGENT "hami.io/mutex.agent"
 #define KEY_LOCK "hami.io/mutex.lock"
 #define KEY_LEASE "hami.io/mutex.lease"
 #define KEY_OTHER_LOCK "example.com/other.lock"

@@ -208,6 +208,72 @@ static void look_again(struct kubelet *kubelet)
     send(kubelet, ask(kubelet, VERB_GET_NODE, kubelet->node->name, seen_again));
 }
 
+/* ---- a lock that the scheduler side frees ---- */
+
+#define LEFT_TIME (2 * SECOND)
+
+static bool is_left(const struct kubelet *kubelet)
+{
+    const struct slot *slot = own_slot(kubelet);
+    char free[40];
+
+    return kubelet->node->style == PLUGIN_OURS && kubelet->world->slot_count == 1 &&
+           slot && strcmp(lease_member(kubelet, slot, "free", free), "scheduler") == 0;
+}
+
+static void ignore(struct request *request)
+{
+    (void)request;
+}
+
+static void looked(struct request *request)
+{
+    const struct kubelet *kubelet = request->data;
+    struct kubelet look = {
+        .world = kubelet->world, .node = kubelet->node, .seen = request->object};
+    const struct slot *slot = &look.world->slots[0];
+    char uid[40];
+
+    if (!is_ok(request) || !look.seen ||
+        strcmp(lease_member(&look, slot, "uid", uid), kubelet->left_uid) != 0) {
+        return;
+    }
+    struct request *removal =
+        request_new(look.world, VERB_EDIT_NODE, look.node->name, ignore, NULL);
+    removal->writer = WRITER_NODE_SIDE;
+    removal->who = "agent";
+    edit_out(&look, slot, removal);
+    request_send(removal, world_now(look.world) + CALL_TIME);
+}
+
+static void look_due(struct world *world, void *subject, uint64_t number)
+{
+    struct kubelet *kubelet = subject;
+
+    if (world->over || number != kubelet->left_number) {
+        return; /* another pod was served since */
+    }
+    struct request *request =
+        request_new(world, VERB_GET_NODE, kubelet->node->name, looked, kubelet);
+    request->writer = WRITER_NODE_SIDE;
+    request->who = "agent";
+    request_send(request, world_now(world) + CALL_TIME);
+}
+
+/* An agent that dies meanwhile does it when it is back. */
+static void leave_lock(struct kubelet *kubelet)
+{
+    bool dies = !kubelet->world->calm &&
+                engine_chance(&kubelet->world->engine, RANDOM_WORK, 50000);
+    uint64_t later = dies ? 10 * LEFT_TIME : LEFT_TIME;
+
+    (void)snprintf(kubelet->left_uid, sizeof(kubelet->left_uid), "%s",
+                   kubelet->served_uid);
+    engine_add(&kubelet->world->engine, world_now(kubelet->world) + later, -1, look_due,
+               kubelet, ++kubelet->left_number);
+    end(kubelet, true);
+}
+
 /* ---- the pod ---- */
 
 static void write_success(struct kubelet *kubelet);
@@ -226,6 +292,8 @@ static void written(struct request *request)
         end(kubelet, false); /* the pod is gone */
     } else if (forgets) {
         end(kubelet, true); /* a plugin that does not release */
+    } else if (is_left(kubelet)) {
+        leave_lock(kubelet);
     } else {
         look_again(kubelet);
     }

@@ -125,6 +125,10 @@ void replica_start(struct world *world, int index)
     config.flags = engine_below(&world->engine, RANDOM_WORK, 3) == 0
                        ? HAMI_NODELOCK_REFUSE_EARLY
                        : 0;
+    /* One in four is of a version that knows nothing of it. */
+    if (world->plan.by_scheduler && engine_below(&world->engine, RANDOM_WORK, 4)) {
+        config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
+    }
     config.nodes_max = world->plan.nodes < 64 ? 64 : world->plan.nodes;
     struct hami_error error = HAMI_ERROR_INIT;
     if (hami_nodelock_new(&config, &replica->lock, &error) < 0) {

@@ -259,6 +259,8 @@ struct plan run_plan(const struct options *options, uint64_t number)
         .kubernetes = options->codec == CODEC_KUBERNETES ||
                       (options->codec == CODEC_BOTH && (number / count + number) % 2),
         .foreign = kind < 5 && seed / 2 % 3 == 0,
+        .by_scheduler = options->free == FREE_SCHEDULER ||
+                        (options->free == FREE_BOTH && seed / 8 % 2 == 0),
         .fault_percent = options->fault_percent,
         .faults = options->faults,
         .broken = options->broken,

@@ -11,9 +11,12 @@
 
 enum codec { CODEC_BOTH = 0, CODEC_PLAIN, CODEC_KUBERNETES };
 
+enum who_frees { FREE_BOTH = 0, FREE_NODE, FREE_SCHEDULER };
+
 struct options {
     uint64_t seed, acquires;
     enum codec codec;
+    enum who_frees free;
     uint32_t fault_percent;
     uint32_t faults; /* bits */
     enum broken broken;

@@ -139,8 +139,7 @@ void store_uid(struct world *world, const char *kind, char *buffer, size_t size)
 /* What a scheduler's watch of pods selects. */
 static bool is_selected(const struct object *object)
 {
-    return object && (!object->is_pod ||
-                      (object->node[0] == '\0' && object->phase < POD_SUCCEEDED));
+    return object && (!object->is_pod || object->phase == POD_PENDING);
 }
 
 static void remember(struct world *world, struct object *before, struct object *after)

@@ -191,7 +191,7 @@ static void take_list(struct stream *stream)
     for (size_t i = 0; i < most; i++) {
         struct object *object =
             stream->pods ? world->pods[i]->object : world->nodes[i].object;
-        if (object && (!stream->pods || object->node[0] == '\0')) {
+        if (object && (!stream->pods || object->phase == POD_PENDING)) {
             stream->list[stream->list_count++] = object_ref(object);
         }
     }

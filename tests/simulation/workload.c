@@ -146,6 +146,10 @@ static void make_node(struct world *world, struct node *node)
     if (engine_below(&world->engine, RANDOM_WORK, 2)) {
         object_set(object, "example.com/rack", "7");
     }
+    /* An agent of the other mode, or an older one, is not there on all nodes. */
+    if (world->plan.by_scheduler && engine_below(&world->engine, RANDOM_WORK, 4)) {
+        object_set(object, KEY_AGENT, "1,free=scheduler");
+    }
     store_put_node(world, node, object, WRITER_WORLD, "creator");
 }
 

@@ -53,6 +53,7 @@ struct plan {
     uint32_t permits; /* owners a key; above 1 with the plain transport only */
     bool kubernetes;
     bool foreign;           /* a HAMi scheduler beside, for some of the pods */
+    bool by_scheduler;      /* agents leave freeing to the scheduler side */
     uint32_t fault_percent; /* of the odds in fault.c */
     uint32_t faults;        /* bits: kinds that may happen */
     enum broken broken;

@@ -315,8 +315,24 @@ static int read_pod(hami_kubernetes *client)
         client, "default", "a", hami_kubernetes_in_ms(WAIT_MS), ignore_pod, NULL);
 }
 
+static int find_pod(hami_kubernetes *client)
+{
+    struct hami_kubernetes_transport_config config = HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+    struct hami_transport *transport = NULL;
+    int code;
+
+    is_exempt = true;
+    code = hami_kubernetes_transport_new(client, &config, &transport, NULL);
+    ck_assert_int_eq(code, 0);
+    is_exempt = false;
+    code = hami_kubernetes_find_pod_start(
+        transport, "default", "a", hami_kubernetes_in_ms(WAIT_MS), ignore_pod, NULL);
+    (void)hami_kubernetes_transport_free(transport);
+    return code;
+}
+
 static int (*const makes[])(hami_kubernetes *client) = {make_transport, make_handshake,
-                                                        read_pod};
+                                                        read_pod, find_pod};
 
 START_TEST(what_is_made_from_a_client_is_made_whole_or_not_at_all)
 {

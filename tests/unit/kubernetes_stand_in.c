@@ -319,7 +319,9 @@ int hami_nodelock_observe(hami_nodelock *lock, const char *node,
 int hami_nodelock_observe_owner(hami_nodelock *lock, const struct hami_owner *owner,
                                 const struct hami_owner_facts *facts)
 {
-    struct news news = {.kind = NEWS_OWNER, .deleting = facts->deleting};
+    struct news news = {
+        .kind = NEWS_OWNER, .deleting = facts->deleting, .done = facts->done};
+    copy_text(news.node, sizeof(news.node), facts->node != NULL ? facts->node : "");
     snprintf(news.name, sizeof(news.name), "%.63s/%.200s", owner->namespace_name,
              owner->name);
     keep_news(lock, &news);

@@ -103,7 +103,9 @@ struct news {
     char version[64];
     char lock[512]; /* "(absent)" for NULL */
     size_t annotation_count;
-    bool deleting;
+    bool deleting; /* of an owner, as what follows */
+    char node[64]; /* "" = not bound, or not told */
+    uint64_t done;
 };
 
 struct hami_nodelock {
