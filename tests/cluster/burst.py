@@ -83,7 +83,7 @@ class Burst:
     """One burst on a control plane that runs; hamid and the kubelet are started for it."""
 
     def __init__(self, plane, say, pods=PODS, allocate_ms=ALLOCATE_MS, patience="30s",
-                 store="annotation", flags=()):
+                 store="annotation", flags=(), free="node"):
         self.plane = plane
         self.say = say
         self.pods = pods
@@ -91,6 +91,7 @@ class Burst:
         self.patience = patience
         self.store = store
         self.flags = flags
+        self.free = free
         self.admin = plane.client()
         self.group = plane.group
         self.writers = None
@@ -140,7 +141,7 @@ class Burst:
         agent_socket = self.plane.folder / "agent.sock"
         agent = self.group.start("hamid-node", [
             *suites.hamid(), "node", f"--node={NODE}",
-            f"--socket={agent_socket}",
+            f"--socket={agent_socket}", f"--free={self.free}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
         self.group.wait_until("hamid-node", agent, lambda: agent_is_ready(agent_socket), 30)
         self.group.start("kubelet", [
@@ -188,6 +189,12 @@ class Burst:
 def run(results, plane):
     """40 pods, and a caller that waits long enough: no bind fails, and it costs little."""
     return _run(results, "burst", Burst(plane, results.say), _when_patient)
+
+
+def run_free_scheduler(results, plane):
+    """The burst again, where the scheduler side frees the locks: three writes a pod."""
+    burst = Burst(plane, results.say, free="scheduler")
+    return _run(results, "free-scheduler", burst, _when_freed_by_scheduler)
 
 
 def run_impatient(results, plane):
@@ -256,6 +263,11 @@ def _when_patient(values, burst):
     yield ("no write met a 422 once the node had a lease", values["refused_422"] == 0,
            values["refused_422"])
     yield from calls.judge(calls.read_limits()["cluster"], values)
+    yield from _when_mirrored(values, burst)
+
+
+def _when_freed_by_scheduler(values, burst):
+    yield from calls.judge(calls.read_limits()["cluster_free_scheduler"], values)
     yield from _when_mirrored(values, burst)
 
 
