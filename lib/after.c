@@ -202,7 +202,9 @@ void hami_internal_after_run(struct hami_internal_after *after)
 {
     struct hami_nodelock *lock = after->lock;
 
-    hami_internal_after_wake_all(after);
+    if (after->sleepers) {
+        hami_internal_after_wake_all(after);
+    }
     if (after->free_call) {
         hami_internal_call_retire(lock, after->free_call);
         after->free_call = NULL;
@@ -214,8 +216,18 @@ void hami_internal_after_run(struct hami_internal_after *after)
         hami_internal_call_free(after->abort);
         after->abort = NULL;
     }
-    give_memory_back(after);
-    keep_ends(after);
-    tell(after);
-    hami_internal_dispatch_queue(after);
+    if (!list_is_empty(&after->ended_grants) || after->fact_count > 0 ||
+        after->free_lease) {
+        give_memory_back(after);
+    }
+    if (after->end_count > 0) {
+        keep_ends(after);
+    }
+    if (after->log_count + after->change_count > 0) {
+        tell(after);
+    }
+    if (after->wake || after->lost || !list_is_empty(&after->ready_waits) ||
+        !list_is_empty(&after->ready_dones)) {
+        hami_internal_dispatch_queue(after);
+    }
 }

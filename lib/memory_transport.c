@@ -94,11 +94,14 @@ static int make_texts(struct write *write)
 static void finish(struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
-        hami_internal_store_text_unref(write->texts[i].key);
-        hami_internal_store_text_unref(write->texts[i].value);
-        hami_internal_store_text_unref(write->texts[i].old_key);
-        hami_internal_store_text_unref(write->texts[i].old_value);
-        hami_internal_store_text_unref(write->texts[i].now);
+        struct hami_internal_store_text *const made[] = {
+            write->texts[i].key, write->texts[i].value, write->texts[i].old_key,
+            write->texts[i].old_value, write->texts[i].now};
+        for (size_t j = 0; j < sizeof(made) / sizeof(made[0]); j++) {
+            if (made[j]) {
+                hami_internal_store_text_unref(made[j]);
+            }
+        }
     }
     free(write->made);
 }

@@ -6,12 +6,12 @@
  *   locks pair LOCK COUNT            ns of one take and give, one thread, nobody else
  *   locks hand-off LOCK COUNT        ns from giving to the other thread's having taken
  *   locks threads LOCK COUNT N       ns of one take and give, N threads for one lock
- *   locks waiters LOCK COUNT         bytes of memory of each of COUNT waiters
+ *   locks waiters LOCK COUNT         bytes of each of COUNT waiters; LOCK texts: names alone
  *   locks drain LOCK COUNT           ns a waiter, from its start to its end, of COUNT in one queue
  *
  * LOCK is ours (the whole lock protocol on the store in memory), or for comparison sem (sem_t),
  * condition (a mutex and a condition variable, with a count), futex (bare system calls), nsync;
- * and writes: the two guarded writes of a pair by themselves, with no lock around them.
+ * and writes: the two guarded writes of a pair by themselves (writes.h).
  * In hand-off and threads each thread is an owner of its own. Not every lock does every task;
  * one that does not ends the program with code 2.
  */
@@ -36,7 +36,8 @@
 
 #include <hami/memory.h>
 #include <hami/nodelock.h>
-#include <hami/transport.h>
+
+#include "writes.h"
 
 #define THREADS_MAX 64
 #define NODE "node-1"
@@ -90,34 +91,6 @@ static int give_ours(unsigned me)
 {
     return hami_lease_release(ours.leases[me], hami_nodelock_in_ms(ours.lock, WAIT_MS),
                               NULL);
-}
-
-#define LOCK_TEXT "2026-01-01T00:00:00Z,default,pod-0"
-#define LEASE_TEXT                                                                       \
-    "{\"version\":1,\"lock\":\"" LOCK_TEXT                                               \
-    "\",\"uid\":\"pod-0\",\"fence\":\"1\",\"holder\":"                                   \
-    "\"0123456789abcdef0123456789abcdef\",\"attempt\":\"1\",\"free\":\"node\"}"
-
-static int write_texts(const char *lock, const char *lease, bool is_take)
-{
-    const struct hami_transport_edit edits[] = {
-        {HAMI_EDIT_PUT, HAMI_NODELOCK_KEY, is_take ? NULL : lock, is_take ? lock : NULL},
-        {HAMI_EDIT_PUT, "lease", is_take ? NULL : lease, is_take ? lease : NULL}};
-
-    return hami_transport_call(hami_memory_transport(ours.store), NODE, edits, 2, NULL,
-                               WAIT_MS, NULL, NULL);
-}
-
-static int take_writes(unsigned me)
-{
-    (void)me;
-    return write_texts(LOCK_TEXT, LEASE_TEXT, true);
-}
-
-static int give_writes(unsigned me)
-{
-    (void)me;
-    return write_texts(LOCK_TEXT, LEASE_TEXT, false);
 }
 
 static sem_t semaphore;
@@ -187,8 +160,10 @@ static int give_nsync(unsigned me)
 #endif
 
 static const struct lock locks[] = {
-    {"ours", take_ours, give_ours},    {"writes", take_writes, give_writes},
-    {"sem", take_sem, give_sem},       {"condition", take_condition, give_condition},
+    {"ours", take_ours, give_ours},
+    {"sem", take_sem, give_sem},
+    {"condition", take_condition, give_condition},
+    {"writes", writes_take, writes_give},
 #ifdef HAVE_NSYNC
     {"nsync", take_nsync, give_nsync},
 #endif
@@ -397,14 +372,19 @@ static uint64_t resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static void name_owner(uint64_t i, char name[64], char uid[64])
+{
+    (void)snprintf(name, 64, "pod-%" PRIu64, i);
+    (void)snprintf(uid, 64, "3b241101-e2bb-4255-8caf-%012" PRIx64, i);
+}
+
 static void start_waiters(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         char name[64], uid[64];
         struct hami_nodelock_request want = request_of(0);
 
-        (void)snprintf(name, sizeof(name), "pod-%" PRIu64, i);
-        (void)snprintf(uid, sizeof(uid), "3b241101-e2bb-4255-8caf-%012" PRIx64, i);
+        name_owner(i, name, uid);
         want.owner = (struct hami_owner){"default", name, uid};
         int code = hami_nodelock_acquire_start(ours.lock, &want, acquired, NULL, NULL);
         if (code != 0) {
@@ -415,17 +395,34 @@ static void start_waiters(uint64_t count)
 
 static double waiters(uint64_t count)
 {
-    uint64_t before;
     double each;
 
     if (take_ours(0) != 0) {
         fail("the first take", HAMI_E_LOST);
     }
-    before = resident_bytes();
+    uint64_t before = resident_bytes();
     start_waiters(count);
     each = (double)(resident_bytes() - before) / (double)count;
     (void)give_ours(0);
     return each;
+}
+
+/* What is kept of a waiter at least: whose it is. */
+static double texts(uint64_t count)
+{
+    uint64_t before = resident_bytes();
+    for (uint64_t i = 0; i < count; i++) {
+        char name[64], uid[64];
+
+        name_owner(i, name, uid);
+        char *kept = malloc(strlen(name) + strlen(uid) + 2);
+        if (kept == NULL) {
+            fail("texts", HAMI_E_NOMEM);
+        }
+        (void)strcpy(kept, name);
+        (void)strcpy(kept + strlen(name) + 1, uid);
+    }
+    return (double)(resident_bytes() - before) / (double)count;
 }
 
 static double drain(uint64_t count)
@@ -462,6 +459,7 @@ static void set_up(void)
         (void)snprintf(ours.names[i], sizeof(ours.names[i]), "pod-%u", i);
     }
     (void)sem_init(&semaphore, 0, 1);
+    writes_set_up();
 }
 
 static int usage(void)
@@ -489,6 +487,8 @@ int main(int argc, char **argv)
         result = hand_off(argv[2], count);
     } else if (strcmp(argv[1], "waiters") == 0 && strcmp(argv[2], "ours") == 0) {
         result = waiters(count);
+    } else if (strcmp(argv[1], "waiters") == 0 && strcmp(argv[2], "texts") == 0) {
+        result = texts(count);
     } else if (strcmp(argv[1], "drain") == 0 && strcmp(argv[2], "ours") == 0) {
         result = drain(count);
     } else {
