@@ -10,6 +10,7 @@
  */
 #include "exec.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -43,6 +44,34 @@ struct run {
 
 /* ---- starting ------------------------------------------------------------------- */
 
+#ifdef HAMI_HAS_CLOSEFROM
+static int close_others(posix_spawn_file_actions_t *actions)
+{
+    return posix_spawn_file_actions_addclosefrom_np(actions, FIRST_FREE_FD);
+}
+#else
+/* Where the C library knows no better: each that is open now. One that another thread
+   opens meanwhile is closed by its own flag, as all of ours are. */
+static int close_others(posix_spawn_file_actions_t *actions)
+{
+    DIR *open_ones = opendir("/proc/self/fd");
+    int error = 0;
+    struct dirent *one;
+
+    if (open_ones == NULL) {
+        return errno;
+    }
+    while (error == 0 && (one = readdir(open_ones)) != NULL) {
+        int fd = atoi(one->d_name); /* 0 for the folder's own two names */
+        if (fd >= FIRST_FREE_FD && fd != dirfd(open_ones)) {
+            error = posix_spawn_file_actions_addclose(actions, fd);
+        }
+    }
+    (void)closedir(open_ones);
+    return error;
+}
+#endif
+
 static int set_actions(posix_spawn_file_actions_t *actions, int output)
 {
     int error =
@@ -56,7 +85,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, int output)
                                                  O_WRONLY, 0);
     }
     if (error == 0) {
-        error = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_FREE_FD);
+        error = close_others(actions);
     }
     return error;
 }
