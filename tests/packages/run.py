@@ -20,6 +20,11 @@ PARTS = {
     "subproject": "a meson project that has the release as its subproject",
 }
 LONG = {
+    "static": "static programs for two CPUs, in an empty root and under qemu; 15 min at first",
+    "image": "Containerfile, built by buildah and run (root); 5 min",
+    "autopkgtest": "Debian's test runner on a clean system (root); 5 min",
+    "reproducible": "the release and the packages made twice, in two ways, byte for byte; 5 min",
+    "cross": "hamid for arm64 on Debian's libraries, run under qemu (root); 5 min",
 }
 
 
