@@ -126,7 +126,7 @@ def ready(record_file):
     if path.exists():
         record.parse(path.read_text(encoding="utf-8"))
     done = subprocess.run(["scripts/bootstrap", "--yes", "build", "peers", "test", "page", "kubelet",
-                           "developer"], cwd=parts.ROOT, check=False)
+                           "packages", "static", "roots", "developer"], cwd=parts.ROOT, check=False)
     return done.returncode == 0
 
 
