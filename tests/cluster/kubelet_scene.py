@@ -25,6 +25,7 @@ PODS = "/api/v1/namespaces/default/pods"
 PRIORITIES = 10
 PATIENCE = 90.0
 LOCK_EXPIRE = "5s"
+free = "node"  # who frees the locks, as hamid node is told
 
 
 def variable(resource):
@@ -92,7 +93,7 @@ class Scene:
         """hamid node; waits until it is ready."""
         agent = self.group.start("hamid-node", [
             *suites.hamid_of_a_node(), "node", f"--node={kubelet_node.NAME}",
-            f"--socket={self.agent_socket}",
+            f"--socket={self.agent_socket}", f"--free={free}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}",
             *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
               for resource, (word, _, _) in VENDORS.items()), *flags])
