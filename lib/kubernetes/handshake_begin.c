@@ -74,6 +74,72 @@ static int copy_books(struct hami_internal_handshake_begin *begin,
     return 0;
 }
 
+<<<<<<< Updated upstream
+=======
+/*
+ * A pod that an earlier call refused, and onto which phase failed is still being written:
+ * its lock goes with that, so that nothing is to be handed out to it any more.
+ */
+static int judge_refused(const hami_handshake *handshake, const struct hami_owner *owner,
+                         char *text, size_t size)
+{
+    for (const struct hami_handshake_job *job = handshake->behind; job != NULL;
+         job = job->next) {
+        if (job->failing && strcmp(job->owner.uid, owner->uid) == 0) {
+            (void)snprintf(text, size,
+                           "pod %s/%s was refused its devices, and phase failed is being "
+                           "written onto it",
+                           owner->namespace_name, owner->name);
+            return HAMI_E_LOST;
+        }
+    }
+    return 0;
+}
+
+/* Makes the job of the one possible caller. */
+static int make_job(struct begin *begin, struct hami_handshake_job **ret, char *text,
+                    size_t size)
+{
+    hami_handshake *handshake = begin->handshake;
+    struct hami_internal_handshake_ask ask = hami_internal_handshake_ask(
+        handshake, begin->vendor, begin->counts, begin->count);
+    struct hami_handshake_job *job = calloc(1, sizeof(*job));
+    const json_t *metadata;
+    int code;
+
+    if (job == NULL) {
+        return HAMI_E_NOMEM;
+    }
+    ask.books = begin->has_books ? &begin->books : NULL;
+    job->handshake = handshake;
+    job->vendor = begin->vendor;
+    code = hami_internal_handshake_find(begin->reads[READ_PODS].object, &ask, &job->share,
+                                        text, size);
+    if (code == 0) {
+        code = hami_internal_handshake_pair_read(
+            handshake, begin->reads[READ_NODE].object, &job->pair);
+    }
+    if (code == 0) {
+        metadata = json_object_get(job->share.pod, "metadata");
+        job->owner.namespace_name =
+            json_string_value(json_object_get(metadata, "namespace"));
+        job->owner.name = json_string_value(json_object_get(metadata, "name"));
+        job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
+        job->fence = job->pair.record.fence;
+        code = judge_lock(handshake, &job->pair, &job->owner, text, size);
+    }
+    if (code == 0) {
+        code = judge_refused(handshake, &job->owner, text, size);
+    }
+    if (code < 0) {
+        hami_internal_handshake_job_free(job);
+        return code;
+    }
+    *ret = job;
+    return 0;
+}
+
+>>>>>>> Stashed changes
 static void count_end(hami_handshake *handshake, int code)
 {
     struct hami_handshake_stats *stats = &handshake->stats;
