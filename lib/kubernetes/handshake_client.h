@@ -68,11 +68,8 @@ struct hami_handshake_job {
     bool in_doubt;   /* a write of the pod had no clear answer */
     bool is_told;    /* the caller knows; the rest goes on behind */
     bool is_refused; /* the server has just not let us: asked again, it may */
-<<<<<<< Updated upstream
     bool is_left;    /* its lock was left to the scheduler side */
     bool is_superseded; /* left, and another pod was served since */
-=======
->>>>>>> Stashed changes
     bool was_erased; /* somebody else had erased our share: the plugin does so as well */
     unsigned tries;  /* since the last progress */
     int result;      /* what the caller will be told */
