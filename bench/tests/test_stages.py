@@ -134,6 +134,12 @@ class Peers(unittest.TestCase):
                              line(7, "reference-extender", "BindingFailed")])
         self.assertEqual(references.count_refused(found), 2)
 
+    def test_calls_a_pod_are_those_of_hamids_roles_within_the_makespan(self):
+        outcome = bursts.Outcome("", bursts.Size(10, 1), 1.0, {}, {
+            "hamid-scheduler": (20, 1), "hamid-node": (10, 20), "admin": (10, 3)})
+        self.assertEqual(burst.calls_per_pod([outcome], 0), [3.0])
+        self.assertEqual(burst.calls_per_pod([outcome], 1), [2.1])
+
     def test_a_speedup_is_theirs_over_each_of_our_turns(self):
         goal = burst.speedup(references.LIMITED, [240.0], [2.0, 3.0, 2.4])
         self.assertEqual((goal.name, goal.limit), ("speedup_over_reference", 100))
