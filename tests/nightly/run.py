@@ -96,6 +96,12 @@ def run_part(part, seed):
     return row
 
 
+def end_on_signals():
+    """Whatever asks this program to end interrupts its part; also one started in a background."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def table(rows):
     for row in rows:
         took = record.duration(row.seconds)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -61,6 +62,17 @@ class Parts(unittest.TestCase):
     def test_versions_are_those_that_the_programs_tell(self):
         self.assertRegex(parts.version("cc"), r"^\S+ \d+\.\d+")
         self.assertEqual(parts.version("no-such-program-of-ours"), "")
+
+
+class Signals(unittest.TestCase):
+    def test_each_that_asks_to_end_interrupts_the_part(self):
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for number in numbers:
+            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_IGN))
+        run.end_on_signals()
+        for number in numbers:
+            with self.subTest(number), self.assertRaises(KeyboardInterrupt):
+                signal.raise_signal(number)
 
 
 class Whole(unittest.TestCase):
