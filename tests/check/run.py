@@ -97,10 +97,13 @@ def batches(names, size):
     return [names[start:start + size] for start in range(0, len(names), size)]
 
 
-def check_format(names, _asked):
+def check_format(names, asked):
     program = tool("clang-format")
     sources = [name for name in names if name.endswith((".c", ".h"))
                and not name.startswith("include/hami/")]
+    if asked.fix:
+        return [line for batch in batches(sources, 50)
+                for line in output([program, "-i", *batch])]
     return [line for batch in batches(sources, 50)
             for line in output([program, "--dry-run", "-Werror", *batch],
                                lambda line: ": error:" in line)]
@@ -209,6 +212,7 @@ def parse():
     parser.add_argument("--only", action="append", choices=list(PARTS), metavar="PART",
                         help="this part only; may be given again")
     parser.add_argument("--all", action="store_true", help="tidy looks at every C file")
+    parser.add_argument("--fix", action="store_true", help="format formats, rather than looks")
     return parser.parse_args()
 
 

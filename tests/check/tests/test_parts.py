@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each part of scripts/check sees a fault of its kind."""
 
+import argparse
 import pathlib
 import shutil
 import subprocess
@@ -25,13 +26,15 @@ FAULTS = {
 
 
 class Parts(unittest.TestCase):
-    def look(self, part, name, text):
+    def look(self, part, name, text, fix=False):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             shutil.copy(ROOT / ".clang-format", root)
             (root / name).write_text(text, encoding="utf-8")
             with mock.patch.object(run, "ROOT", root):
-                return run.PARTS[part]([name], None)
+                found = run.PARTS[part]([name], argparse.Namespace(all=False, fix=fix))
+            self.text = (root / name).read_text(encoding="utf-8")
+            return found
 
     def test_each_part_sees_its_fault_and_nothing_else(self):
         for part, (program, name, wrong, right, said) in FAULTS.items():
@@ -41,6 +44,11 @@ class Parts(unittest.TestCase):
                 found = self.look(part, name, wrong)
                 self.assertTrue(any(said in line for line in found), found)
                 self.assertEqual(self.look(part, name, right), [])
+
+    def test_format_mends_what_it_would_complain_of(self):
+        if shutil.which("clang-format"):
+            self.assertEqual(self.look("format", "a.c", "int   a;\n", fix=True), [])
+            self.assertEqual(self.text, "int a;\n")
 
     def test_an_import_that_says_why_is_excused(self):
         if shutil.which("pyflakes3"):
