@@ -2,11 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Letters to the event loop, in the order in which they were posted. `mutex` guards the
- * list alone and is held over nothing else; the eventfd wakes the loop.
+ * list alone and is held over nothing else; the eventfd wakes the loop, and is written to
+ * only where that was not done since it was read last.
  */
 #include "mailbox.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -19,6 +22,7 @@ struct hamid_mailbox {
     struct hamid_letter *first; /* mutex */
     struct hamid_letter **last; /* mutex */
     int fd;
+    atomic_bool is_rung;
     struct event *readable;
     void (*rung)(void *data);
     void *data;
@@ -45,6 +49,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
     (void)what;
     ssize_t taken = read(fd, &count, sizeof(count));
     (void)taken; /* nothing to take is as good: the list says what there is */
+    atomic_store(&mailbox->is_rung, false); /* before the look at what there is */
     open_letters(mailbox);
     if (mailbox->rung != NULL) {
         mailbox->rung(mailbox->data);
@@ -94,6 +99,9 @@ void hamid_mailbox_ring(void *data)
 {
     struct hamid_mailbox *mailbox = data;
     uint64_t one = 1;
+    if (atomic_exchange(&mailbox->is_rung, true)) {
+        return;
+    }
     ssize_t written = write(mailbox->fd, &one, sizeof(one));
     (void)written; /* full means that the loop is awake already */
 }

@@ -329,6 +329,9 @@ struct hami_internal_node {
     uint64_t now_ns; /* the clock, read when the mutex was taken or a call was made */
     struct hami_internal_slot *slots[HAMI_INTERNAL_KEYS_MAX];
     size_t slot_count;
+    const struct hami_internal_key *free_key; /* while there are no slots: a watch told
+                                                 that nothing stands under it; or NULL */
+    uint64_t free_number, free_ns; /* the version that showed it last; since when */
     struct hami_internal_queue queue;
     uint32_t waiter_count, suspects, owners;
     struct hami_internal_list grants, leases, checks;

@@ -108,6 +108,44 @@ static int tell_slots(struct hami_internal_node *node,
     return 0;
 }
 
+static bool is_bare(const struct hami_node_record *record,
+                    const struct hami_internal_key *key)
+{
+    for (size_t permit = 0; permit < key->permits; permit++) {
+        if (find_annotation(record, key->records[permit].lock) ||
+            find_annotation(record, key->records[permit].lease)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Of thousands of nodes most have no lock and nobody who wants one: slots are made for a
+ * node when there is something to keep in them. False if there is.
+ */
+static bool note_free(struct hami_internal_node *node,
+                      const struct hami_internal_key *key,
+                      const struct hami_node_record *record)
+{
+    uint64_t number = hami_internal_protocol_version_number(record->version);
+
+    if (number == 0 || !is_bare(record, key)) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    bool has_none = node->slot_count == 0;
+    if (has_none) {
+        learn_mode(node, record);
+        hami_internal_node_set_version(node, record->version, number);
+        node->free_ns = node->free_key ? node->free_ns : hami_internal_now(node->lock);
+        node->free_key = key;
+        node->free_number = number > node->free_number ? number : node->free_number;
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    return has_none;
+}
+
 int hami_nodelock_observe(hami_nodelock *lock, const char *node_name,
                           const struct hami_node_record *record)
 {
@@ -127,8 +165,10 @@ int hami_nodelock_observe(hami_nodelock *lock, const char *node_name,
         return code;
     }
     code = hami_internal_keys_get(lock, lock->config.key, &key);
-    code = code < 0 ? code : hami_internal_node_add_keys(node, &key, 1);
-    code = code < 0 ? code : tell_slots(node, &known);
+    if (code == 0 && !note_free(node, key, &known)) {
+        code = hami_internal_node_add_keys(node, &key, 1);
+        code = code < 0 ? code : tell_slots(node, &known);
+    }
     hami_internal_nodes_unpin(node);
     return code;
 }
@@ -150,6 +190,8 @@ int hami_nodelock_forget(hami_nodelock *lock, const char *node_name)
     hami_internal_after_init(&after, node);
     hami_internal_node_end_all_waits(node, HAMI_E_NODE, &after, "the node is gone");
     node->leaves_freeing = false;
+    node->free_key = NULL;
+    node->free_number = 0;
     for (size_t i = 0; i < node->slot_count; i++) {
         node->slots[i]->known = node->slots[i]->has_news = false;
         node->slots[i]->version_number = 0;

@@ -180,6 +180,17 @@ struct hami_internal_slot *hami_internal_node_slot(const struct hami_internal_no
     return NULL;
 }
 
+/* What was told of the record while there was no slot for it. */
+static void learn_free(struct hami_internal_node *node, struct hami_internal_slot *slot)
+{
+    if (node->free_key == slot->key) {
+        slot->known = true;
+        slot->version_number = node->free_number;
+        slot->first_seen_ns = node->free_ns;
+        slot->sight++;
+    }
+}
+
 static int add_slot(struct hami_internal_node *node, const struct hami_internal_key *key,
                     size_t permit)
 {
@@ -195,6 +206,7 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
     (void)pthread_mutex_lock(&node->mutex);
     if (slot && !hami_internal_node_slot(node, key, permit)) {
         if (node->slot_count < HAMI_INTERNAL_KEYS_MAX) {
+            learn_free(node, slot);
             node->slots[node->slot_count++] = slot;
             slot = NULL;
         } else {

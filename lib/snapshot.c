@@ -233,13 +233,34 @@ static uint64_t slowest_pace(const struct hami_internal_node *node, uint64_t now
     return slowest;
 }
 
+/* A node without slots is shown as what it is known to be. */
+static size_t slot_count(const struct hami_internal_node *node)
+{
+    return node->slot_count == 0 && node->free_key ? node->free_key->permits
+                                                   : node->slot_count;
+}
+
+static void copy_slots(struct picture *picture, const struct hami_internal_node *node)
+{
+    struct hami_internal_slot bare = {
+        .key = node->free_key, .known = true, .first_seen_ns = node->free_ns};
+
+    for (size_t i = 0; i < node->slot_count; i++) {
+        copy_slot(picture, node, node->slots[i], &picture->slots[i]);
+    }
+    for (size_t i = node->slot_count; i < slot_count(node); i++) {
+        bare.permit = i;
+        copy_slot(picture, node, &bare, &picture->slots[i]);
+    }
+}
+
 /* With the node's mutex. Returns false if there is not room enough; the rooms say then
  * what is needed. */
 static bool copy_node(struct picture *picture, const struct hami_internal_node *node)
 {
-    if (node->slot_count > picture->slot_room ||
+    if (slot_count(node) > picture->slot_room ||
         node->waiter_count > picture->waiter_room) {
-        picture->slot_room = node->slot_count;
+        picture->slot_room = slot_count(node);
         picture->waiter_room = node->waiter_count + node->waiter_count / 4;
         size_t texts = picture->waiter_room * TEXTS_OF_ONE;
         picture->text_room = texts > picture->text_room ? texts : picture->text_room;
@@ -247,9 +268,7 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
     }
     picture->text_used = 0;
     picture->now_ns = hami_internal_now(node->lock);
-    for (size_t i = 0; i < node->slot_count; i++) {
-        copy_slot(picture, node, node->slots[i], &picture->slots[i]);
-    }
+    copy_slots(picture, node);
     if (node->waiter_count > 0) {
         copy_waiters(picture, node);
     }
@@ -262,7 +281,7 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
         (struct hami_node_view){.size = sizeof(picture->view),
                                 .node = node->name,
                                 .slots = picture->slots,
-                                .slot_count = node->slot_count,
+                                .slot_count = slot_count(node),
                                 .waiters = picture->waiters,
                                 .waiter_count = node->waiter_count,
                                 .hand_overs = picture->hand_overs,

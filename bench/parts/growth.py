@@ -7,7 +7,7 @@ what the kernel does for hamid is left out. Without valgrind it is processor tim
 series, one hamid for each size of the cluster:
 
     pods   1 to 4000 binds at a time, all for one node of 1000
-    nodes  1 to 5000 nodes in the cluster, two binds at a time for each of up to 250
+    nodes  1 to 5000 nodes in the cluster, two binds at a time for each of up to 25
 """
 
 import dataclasses
@@ -40,8 +40,8 @@ class Point:
 
 
 PODS = [Point("pods", count, 1, 1000, max(count, 60)) for count in (1, 10, 100, 1000, 4000)]
-NODES = [Point("nodes", 2 * min(count, 250), min(count, 250), count,
-               max(60, 2 * min(count, 250))) for count in (1, 10, 100, 1000, 5000)]
+NODES = [Point("nodes", 2 * min(count, 25), min(count, 25), count, max(60, 10 * min(count, 25)))
+         for count in (1, 10, 100, 1000, 5000)]
 
 
 class Instructions:
@@ -109,8 +109,8 @@ def cost(world, counter, point, number):
             for index in range(point.binds)]
     lines = world.create_pods(pods)
     nodes = world.node_side(point.binds)
-    callers = world.callers(lines, point.at_once)
     settle(world)
+    callers = world.callers(lines, point.at_once)
     counter.begin()
     told = world.serve(callers, nodes)
     settle(world)

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kube-scheduler's side of an extender in a bench: one bind for each line "NAME UID NODE",
- * each on a connection of its own; all at once, or as many at a time as --at-once says.
+ * all at once, or as many at a time as --at-once says, on as many connections.
  *
  *   bench-callers [--at-once N] HOST:PORT
  *
@@ -151,22 +151,25 @@ static void allow_files(size_t count)
 static void open_connection(struct callers *callers, struct caller *caller)
 {
     int one = 1;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = caller};
     caller->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (caller->fd < 0 || connect(caller->fd, (struct sockaddr *)&callers->address,
                                   sizeof(callers->address)) < 0) {
         die("a connection", strerror(errno));
     }
     setsockopt(caller->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (epoll_ctl(callers->poll, EPOLL_CTL_ADD, caller->fd, &event) < 0) {
-        die("epoll_ctl", strerror(errno));
-    }
 }
 
-/* Small requests on fresh sockets: each goes out whole. */
-static void send_next(struct callers *callers)
+/* On its own connection, or on that of one that has its answer. Small requests on sockets
+ * that nothing else is under way on: each goes out whole. */
+static void send_next(struct callers *callers, const struct caller *before)
 {
     struct caller *caller = &callers->all[callers->sent++];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = caller};
+    int operation = before != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    caller->fd = before != NULL ? before->fd : caller->fd;
+    if (epoll_ctl(callers->poll, operation, caller->fd, &event) < 0) {
+        die("epoll_ctl", strerror(errno));
+    }
     caller->sent_us = now_us();
     ssize_t sent =
         send(caller->fd, caller->request, caller->request_length, MSG_NOSIGNAL);
@@ -244,7 +247,7 @@ static void wait_for_answers(struct callers *callers)
             }
             answered++;
             if (callers->sent < callers->count) {
-                send_next(callers);
+                send_next(callers, events[i].data.ptr);
             }
         }
     }
@@ -295,9 +298,10 @@ int main(int argc, char **argv)
     char text[64];
     read_options(&callers, argc, argv);
     read_binds(&callers);
-    allow_files(callers.count);
+    size_t connections = callers.count < callers.at_once ? callers.count : callers.at_once;
+    allow_files(connections);
     callers.poll = epoll_create1(EPOLL_CLOEXEC);
-    for (size_t i = 0; i < callers.count; i++) {
+    for (size_t i = 0; i < connections; i++) {
         open_connection(&callers, &callers.all[i]);
     }
     printf("ready\n");
@@ -306,15 +310,14 @@ int main(int argc, char **argv)
         return 0;
     }
     int64_t begin = now_us();
-    while (callers.sent < callers.count && callers.sent < callers.at_once) {
-        send_next(&callers);
+    while (callers.sent < connections) {
+        send_next(&callers, NULL);
     }
     wait_for_answers(&callers);
     print_sum(&callers, now_us() - begin);
     fflush(stdout);
     (void)fgets(text, sizeof(text), stdin); /* whoever measures us looks before we go */
     for (size_t i = 0; i < callers.count; i++) {
-        close(callers.all[i].fd);
         free(callers.all[i].request);
     }
     close(callers.poll);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,6 +209,16 @@ static int start(const struct settings *settings, struct kubesim **ret)
     return result;
 }
 
+/* Objects come and go by the thousand: what was given back is soon needed again. */
+static void keep_memory(void)
+{
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 16 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     static struct settings settings = {.resource = "nvidia.com/gpu", .count = 8};
@@ -217,6 +228,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &settings, &status)) {
         return status;
     }
+    keep_memory();
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
