@@ -435,7 +435,7 @@ struct hami_nodelock {
     atomic_uint calls_out;  /* calls that the transport holds; functions of leases;
                                | HAMI_INTERNAL_CALLS_AWAITED: free waits for them */
     atomic_bool closing, freed;
-    atomic_uint parkings, parking_words[HAMI_INTERNAL_PARKING_WORDS]; /*see park.h */
+    atomic_uint parking_words[HAMI_INTERNAL_PARKING_WORDS]; /* see park.h */
     atomic_uint_least64_t attempts, places, random;
     _Atomic(hami_call *) spare_call; /* see hami_internal_call_retire() */
     struct hami_internal_table table;

@@ -37,6 +37,7 @@ struct write {
     struct hami_internal_store_node *made; /* for a node that does not exist yet */
     uint64_t version_now;
     bool changed;
+    bool has_texts; /* some were made */
     bool is_blind;               /* whatever stands there is what is expected */
     bool tells;                  /* somebody else watches */
     bool wants_values;           /* as they are now */
@@ -54,7 +55,7 @@ static void start(struct write *write, const char *node,
     write->version = version;
     write->made = NULL;
     write->version_now = 0;
-    write->changed = write->is_blind = write->tells = false;
+    write->changed = write->has_texts = write->is_blind = write->tells = false;
     write->wants_values = true;
     write->writer = NULL;
     memset(write->texts, 0, count * sizeof(write->texts[0]));
@@ -76,6 +77,7 @@ static int make_node(struct write *write)
 
 static int make_texts(struct write *write)
 {
+    write->has_texts = true;
     for (size_t i = 0; i < write->count; i++) {
         const struct hami_transport_edit *edit = &write->edits[i];
         struct write_texts *texts = &write->texts[i];
@@ -94,13 +96,15 @@ static int make_texts(struct write *write)
 static void finish(struct write *write)
 {
     for (size_t i = 0; i < write->count; i++) {
-        struct hami_internal_store_text *const made[] = {
-            write->texts[i].key, write->texts[i].value, write->texts[i].old_key,
-            write->texts[i].old_value, write->texts[i].now};
-        for (size_t j = 0; j < sizeof(made) / sizeof(made[0]); j++) {
-            if (made[j]) {
-                hami_internal_store_text_unref(made[j]);
-            }
+        struct write_texts *texts = &write->texts[i];
+        if (write->has_texts) {
+            hami_internal_store_text_unref(texts->key);
+            hami_internal_store_text_unref(texts->value);
+            hami_internal_store_text_unref(texts->old_key);
+            hami_internal_store_text_unref(texts->old_value);
+        }
+        if (write->wants_values) {
+            hami_internal_store_text_unref(texts->now);
         }
     }
     free(write->made);

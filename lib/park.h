@@ -38,9 +38,10 @@
 static inline void park_init(struct hami_internal_parking *parking,
                              struct hami_nodelock *lock)
 {
-    parking->word = &lock->parking_words[atomic_fetch_add_explicit(&lock->parkings, 1,
-                                                                   memory_order_relaxed) %
-                                         HAMI_INTERNAL_PARKING_WORDS];
+    uint64_t spread = (uint64_t)(uintptr_t)parking * UINT64_C(0x9e3779b97f4a7c15);
+
+    /* Frames of different threads are far apart. */
+    parking->word = &lock->parking_words[(spread >> 32) % HAMI_INTERNAL_PARKING_WORDS];
     atomic_init(&parking->state, PARK_AWAKE);
     parking->next = NULL;
 }
