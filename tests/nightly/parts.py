@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ACQUIRES = 1000000
 FUZZ_SECONDS = 60
 LATEST = "1.37.2"
+WRITTEN = ("docs/nightly.md", "docs/newcomer-runs.md")
 
 
 @dataclasses.dataclass
@@ -63,7 +64,7 @@ PARTS = [
     Part("kubernetes_1_24", "scripts/test-cluster --version 1.24.17",
          "the same on 1.24.17, the oldest", (), "Kubernetes 1.24.17"),
     Part("reproducible", "scripts/reproducible",
-         "two builds in different places, compared byte by byte", ("cc",)),
+         "release and packages made twice, in two ways, byte for byte; 5 min", ("cc",)),
     Part("autopkgtest", "scripts/packages --only autopkgtest",
          "Debian's packages on a clean Debian, by autopkgtest", ("autopkgtest",), "",
          ("mmdebstrap", "autopkgtest")),
@@ -73,8 +74,9 @@ PARTS = [
     Part("cross", "scripts/packages --only cross",
          "hamid for arm64 with Debian's libraries of it, run under qemu", ("cc",), "",
          ("mmdebstrap", "qemu-aarch64-static")),
-    Part("newcomer", "scripts/newcomer",
-         "README's first steps in a fresh Debian", (), "", ("debootstrap",)),
+    Part("newcomer", "scripts/newcomer --write",
+         "what newcomers read, done word for word on a fresh Debian; 12 min", (), "",
+         ("debootstrap",)),
 ]
 NAMES = [part.name for part in PARTS]
 
@@ -98,8 +100,8 @@ def commit(root=ROOT):
     def ask(*words):
         return subprocess.run(["git", "-C", str(root), *words], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
-    # The table itself changes while the parts run.
+    # What the parts themselves write down changes while they run.
     changed = [line for line in ask("status", "--porcelain", "--untracked-files=no").splitlines()
-               if not line.endswith("docs/nightly.md")]
+               if not line.endswith(WRITTEN)]
     name = ask("rev-parse", "--short=10", "HEAD")
     return name + "+" if name and changed else name
