@@ -143,8 +143,9 @@ static void conclude(struct hami_internal_handshake_begin *begin, int code,
     }
     if (code == HAMI_E_TIMEDOUT && begin->waits_for_kubelet) {
         code = HAMI_E_BUSY;
-        text = "a pod that was refused its devices may be the caller, too: the kubelet has "
-               "not said that it Failed";
+        text =
+            "a pod that was refused its devices may be the caller, too: the kubelet has "
+            "not said that it Failed";
     }
     if (code == 0 && must_read_again(begin)) {
         if (read_again(begin, 0)) {

@@ -64,11 +64,11 @@ struct hami_handshake_job {
 
     /* The end of the job; client's thread. */
     enum hami_internal_handshake_stage stage;
-    bool failing;    /* phase failed is to be written, not success */
-    bool in_doubt;   /* a write of the pod had no clear answer */
-    bool is_told;    /* the caller knows; the rest goes on behind */
-    bool is_refused; /* the server has just not let us: asked again, it may */
-    bool is_left;    /* its lock was left to the scheduler side */
+    bool failing;       /* phase failed is to be written, not success */
+    bool in_doubt;      /* a write of the pod had no clear answer */
+    bool is_told;       /* the caller knows; the rest goes on behind */
+    bool is_refused;    /* the server has just not let us: asked again, it may */
+    bool is_left;       /* its lock was left to the scheduler side */
     bool is_superseded; /* left, and another pod was served since */
     bool was_erased; /* somebody else had erased our share: the plugin does so as well */
     unsigned tries;  /* since the last progress */

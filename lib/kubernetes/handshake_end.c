@@ -145,7 +145,8 @@ static void pod_is_written(struct hami_handshake_job *job)
     if (!job->failing && job->step.is_last && !job->is_told &&
         job->pair.record.free_by_scheduler) {
         hami_internal_handshake_leave_lock(job);
-    } else if ((job->failing || job->step.is_last) && job->pair.record.kind != HAMI_LOCK_FREE) {
+    } else if ((job->failing || job->step.is_last) &&
+               job->pair.record.kind != HAMI_LOCK_FREE) {
         go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
     } else if (!job->failing && job->was_erased && !job->is_told &&
                job->pair.record.kind == HAMI_LOCK_OWNED) {
