@@ -201,13 +201,14 @@ class Way:
 
 
 class Floor(Way):
-    """The same calls by a tight client without any lock; or the writes alone."""
+    """The same calls by a tight client without any lock; or the writes alone; or the calls, and
+    what a watch has to tell before the next one of somebody else can follow."""
 
     user = "bench-floor"
 
-    def __init__(self, has_reads):
-        self.name = "floor" if has_reads else "floor-writes"
-        self.has_reads = has_reads
+    def __init__(self, has_reads, has_watch=False):
+        self.name = ("floor" if has_reads else "floor-writes") + ("-watch" if has_watch else "")
+        self.flags = ["--reads"] * has_reads + ["--watch"] * has_watch
         self.child = None
         self.nodes = []
         self.printed = {}
@@ -223,7 +224,7 @@ class Floor(Way):
     def begin(self, world, name, size):
         words = [world.build / "bench/bench-floor", "--kubeconfig", world.plane.kubeconfig(),
                  f"--allocate-ms={ALLOCATE_MS}",
-                 *(["--reads"] if self.has_reads else []), *self.nodes]
+                 *self.flags, *self.nodes]
         self.child = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True)

@@ -147,11 +147,18 @@ def _main(setting, world, findings):
     hamid = bursts.Hamid(with_free_node=True)
     hamid.start(world, MAIN)
     try:
-        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(False), hamid.free_node])
+        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(True, has_watch=True),
+                              bursts.Floor(False), hamid.free_node])
         turns.run(MAIN, setting.repeats)
     finally:
         hamid.stop(world)
     table, limit = stage_table(turns.outcomes)
+    watched = figures.ratio(turns.seconds("floor-watch"), turns.seconds("floor"))
+    findings.figures["watched_calls_over_same_calls"] = watched
+    findings.figures["makespan_over_watched_calls"] = figures.ratio(turns.seconds("hamid"),
+                                                                    turns.seconds("floor-watch"))
+    limit += (f"; the same calls by one that waits for a watch where hamid and the kubelet have to "
+              f"take {watched.text()} of them without")
     limit += "; " + others(turns.outcomes["hamid"])
     findings.goals += _goals(turns, limit)
     for way in ("hamid", "hamid-free-node"):
@@ -272,7 +279,7 @@ def run(setting):
     findings = figures.Findings()
     processes.exit_on_signals()
     try:
-        with control_plane.ControlPlane(setting.kubernetes) as plane:
+        with control_plane.ControlPlane(setting.kubernetes, separate_events=True) as plane:
             world = bursts.World(plane, setting.build, setting.say)
             turns = _main(setting, world, findings)
             if setting.with_references:

@@ -7,7 +7,9 @@
  * Says "ready" once it is. Lines "NAME UID NODE" come from standard input as the pods are
  * created; its end ends the burst. On each node one pod follows the other: PATCH the node
  * (a pair of texts is tested and replaced), POST the Binding, wait as long as an Allocate
- * takes, PATCH the pod. With --reads also what the node side reads, both at once. Prints
+ * takes, PATCH the pod. With --reads also what the node side reads, both at once. With
+ * --watch it goes on after a Binding and after a success only when a watch has told of
+ * them, as whoever is not the writer has to. Prints
  * one JSON object with medians of its PATCHes of a node: those of the burst, and, in
  * turns with those of a plain loop of curl_easy_perform, such that come one at a time.
  *
@@ -25,6 +27,7 @@
 
 #include "floor_lines.h"
 #include "floor_texts.h"
+#include "floor_watch.h"
 
 #define NODES_MAX 1000
 #define PODS_MAX 10000
@@ -35,9 +38,11 @@ enum step {
     STEP_IDLE,
     STEP_NODE,
     STEP_BINDING,
+    STEP_SEE_BOUND, /* --watch */
     STEP_READS,
     STEP_ALLOCATE,
     STEP_SUCCESS,
+    STEP_SEE_SUCCESS, /* --watch */
     STEP_LOOP
 };
 
@@ -60,12 +65,14 @@ struct node {
     int64_t began_us;
     int64_t due_us;
     struct pair pair;
+    struct watch *watch;           /* NULL = none */
+    bool seen_bound, seen_success; /* of the first pod */
 };
 
 struct floor {
     struct login login;
     CURLM *multi;
-    bool has_reads;
+    bool has_reads, has_watch;
     int64_t allocate_us;
     struct node *nodes[NODES_MAX];
     size_t node_count;
@@ -156,6 +163,7 @@ static void end_pod(struct node *node)
 {
     struct pod *pod = node->head;
     node->step = STEP_IDLE;
+    node->seen_bound = node->seen_success = false;
     node->head = pod->next;
     if (node->head == NULL) {
         node->tail = &node->head;
@@ -163,7 +171,16 @@ static void end_pod(struct node *node)
     free(pod);
 }
 
-/* The step's last answer is here. */
+/* A watch tells of a pod; what follows has to wait until libcurl has returned. */
+static void saw(struct node *node, const char *pod, bool is_served)
+{
+    if (node->head != NULL && strcmp(node->head->name, pod) == 0) {
+        node->seen_bound = true;
+        node->seen_success = node->seen_success || is_served;
+    }
+}
+
+/* The step's last answer is here, or what it waits for was seen. */
 static void go_on(struct floor *floor, struct node *node)
 {
     switch (node->step) {
@@ -175,6 +192,11 @@ static void go_on(struct floor *floor, struct node *node)
         start_binding(floor, node);
         break;
     case STEP_BINDING:
+    case STEP_SEE_BOUND:
+        node->step = STEP_SEE_BOUND;
+        if (floor->has_watch && !node->seen_bound) {
+            return;
+        }
         if (floor->has_reads) {
             start_reads(floor, node);
         } else {
@@ -185,7 +207,11 @@ static void go_on(struct floor *floor, struct node *node)
         start_allocate(floor, node);
         break;
     case STEP_SUCCESS:
-        end_pod(node);
+    case STEP_SEE_SUCCESS:
+        node->step = STEP_SEE_SUCCESS;
+        if (!floor->has_watch || node->seen_success) {
+            end_pod(node);
+        }
         break;
     default:
         break;
@@ -263,6 +289,9 @@ static void take_answers(struct floor *floor)
         CURL *handle = message->easy_handle;
         curl_easy_getinfo(handle, CURLINFO_PRIVATE, &line);
         curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+        if (line == NULL) {
+            die("the watch has ended", curl_easy_strerror(code));
+        }
         curl_multi_remove_handle(floor->multi, handle);
         if (code != CURLE_OK || status < 200 || status > 299) {
             char text[64];
@@ -284,6 +313,8 @@ static int turn(struct floor *floor)
         struct node *node = floor->nodes[i];
         if (node->step == STEP_ALLOCATE && node->due_us <= now) {
             start_success(floor, node);
+        } else if (node->step == STEP_SEE_BOUND || node->step == STEP_SEE_SUCCESS) {
+            go_on(floor, node);
         }
         if (node->step == STEP_IDLE) {
             continue;
@@ -346,6 +377,9 @@ static void warm_up(struct floor *floor, const char *name)
     send_request(floor, &node->second, "GET", path, false);
     wait_for_answers(floor, node);
     node->step = STEP_IDLE;
+    if (floor->has_watch) {
+        node->watch = watch_open(&floor->login, floor->multi, name, saw, node);
+    }
 }
 
 /* As the burst does it. */
@@ -383,8 +417,7 @@ static void loop(struct floor *floor, int64_t *ret_floor_us, int64_t *ret_plain_
     static int64_t took_us[2][LOOPS];
     struct node *node = floor->nodes[0];
     node->step = STEP_LOOP;
-    patch_by_floor(floor, node);
-    patch_plainly(floor, node);
+    (void)(patch_by_floor(floor, node) + patch_plainly(floor, node));
     for (size_t i = 0; i < LOOPS; i++) {
         took_us[0][i] = patch_by_floor(floor, node);
         took_us[1][i] = patch_plainly(floor, node);
@@ -411,6 +444,7 @@ static void close_floor(struct floor *floor)
     for (size_t i = 0; i < floor->node_count; i++) {
         curl_easy_cleanup(floor->nodes[i]->first.handle);
         curl_easy_cleanup(floor->nodes[i]->second.handle);
+        watch_close(floor->multi, floor->nodes[i]->watch);
         free(floor->nodes[i]);
     }
     curl_multi_cleanup(floor->multi);
@@ -423,6 +457,7 @@ int main(int argc, char **argv)
     static const struct option table[] = {{"kubeconfig", required_argument, NULL, 'k'},
                                           {"allocate-ms", required_argument, NULL, 'a'},
                                           {"reads", no_argument, NULL, 'r'},
+                                          {"watch", no_argument, NULL, 'w'},
                                           {NULL, 0, NULL, 0}};
     static struct floor floor = {.allocate_us = 20000};
     const char *kubeconfig = NULL;
@@ -434,12 +469,15 @@ int main(int argc, char **argv)
             floor.allocate_us = strtol(optarg, NULL, 10) * 1000;
         } else if (option == 'r') {
             floor.has_reads = true;
+        } else if (option == 'w') {
+            floor.has_watch = true;
         } else {
             return 2;
         }
     }
     if (kubeconfig == NULL) {
-        die("usage", "floor --kubeconfig FILE [--allocate-ms N] [--reads] NODE.. < pods");
+        die("usage", "floor --kubeconfig FILE [--allocate-ms N] [--reads] [--watch] NODE.. "
+                     "< pods");
     }
     open_floor(&floor, kubeconfig);
     for (int i = optind; i < argc; i++) {
@@ -452,8 +490,7 @@ int main(int argc, char **argv)
         die("no pods", "on standard input");
     }
     int64_t burst_us = median(floor.patch_us, floor.patch_count);
-    int64_t floor_us;
-    int64_t plain_us;
+    int64_t floor_us, plain_us;
     loop(&floor, &floor_us, &plain_us);
     printf("{\"pods\":%zu,\"burst_us\":%lld,\"patch_us\":%lld,\"loop_us\":%lld}\n",
            floor.pod_count, (long long)burst_us, (long long)floor_us,
