@@ -85,6 +85,7 @@ bool hami_internal_dispatch_arm(struct hami_internal_node *node, uint64_t due_ns
 {
     struct hami_nodelock *lock = node->lock;
 
+    due_ns = due_ns ? due_ns : 1; /* 0 has a meaning of its own */
     /* If dispatch takes the timer meanwhile, it comes to the node, and arms it anew. */
     if (node->armed_ns == due_ns) {
         return false;

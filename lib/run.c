@@ -240,6 +240,19 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
     return made;
 }
 
+static uint64_t first_deadline(const struct hami_internal_node *node)
+{
+    const struct hami_wait *wait = node->due.root ? hami_internal_node_due(node) : NULL;
+    uint64_t due = hami_internal_timers_next(&node->deadlines);
+
+    return wait && wait->deadline_ns < due ? wait->deadline_ns : due;
+}
+
+static bool is_due(const struct hami_internal_node *node)
+{
+    return first_deadline(node) <= node->now_ns;
+}
+
 static void rest(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     /* Without leases here it is idle, or waits for what others do, and that may be long:
@@ -249,9 +262,7 @@ static void rest(struct hami_internal_node *node, struct hami_internal_after *af
         hami_internal_call_rest(node, after);
     }
     count_work(node);
-    const struct hami_wait *wait = hami_internal_node_due(node);
-    uint64_t due = hami_internal_timers_next(&node->deadlines);
-    due = wait && wait->deadline_ns < due ? wait->deadline_ns : due;
+    uint64_t due = first_deadline(node);
     due = due < node->wake_ns ? due : node->wake_ns;
     after->wake = hami_internal_dispatch_arm(node, due) || after->wake;
 }
@@ -274,7 +285,7 @@ static void wake_early(struct hami_internal_node *node, struct hami_internal_aft
 void hami_internal_run(struct hami_internal_node *node, struct hami_internal_after *after)
 {
     for (;;) {
-        while (!hami_internal_node_expire(node, node->now_ns, after)) {
+        while (is_due(node) && !hami_internal_node_expire(node, node->now_ns, after)) {
             (void)pthread_mutex_unlock(&node->mutex);
             hami_internal_after_run(after);
             (void)pthread_mutex_lock(&node->mutex);
