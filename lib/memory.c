@@ -32,6 +32,10 @@ const struct hami_allocator hami_internal_memory_default = {
 
 void *hami_internal_memory_zero(const struct hami_allocator *allocator, size_t bytes)
 {
+    /* Large tables that are hardly used stay untouched. */
+    if (allocator->allocate == default_allocate) {
+        return calloc(1, bytes);
+    }
     void *memory = allocator->allocate(bytes, allocator->data);
 
     if (memory) {

@@ -125,7 +125,7 @@ def measure(setting, make, points):
     for cluster in sorted({point.cluster for point in points}):
         mine = [point for point in points if point.cluster == cluster]
         most = max(point.at_once for point in mine)
-        with simulated.World(setting, simulated.Size(most, cluster)) as world:
+        with simulated.World(setting, simulated.Size(2 * most, cluster)) as world:
             world.start_server(simulated.AGENT)
             counter = make(world)
             cost(world, counter, Point("warm", 10, 1, cluster, 10), "warm")

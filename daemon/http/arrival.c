@@ -40,6 +40,7 @@ static void hand_out(struct hamid_http_server *server)
         struct hamid_http_exchange *first = TAILQ_FIRST(&server->arrived);
         is_last = first == last;
         hamid_http_arrival_forget(first);
+        hamid_http_tidy_count(server);
         hamid_http_connection_handle(first);
     }
 }

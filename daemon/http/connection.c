@@ -14,6 +14,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,9 @@ void hamid_http_connection_close(struct hamid_http_exchange *exchange)
     hamid_http_stream_done(&exchange->stream);
     if (exchange->body != NULL) {
         evbuffer_free(exchange->body);
+    }
+    if (exchange->request != NULL) {
+        free(exchange->request->text);
     }
     free(exchange->request);
     free(exchange);
@@ -218,17 +222,26 @@ static void accept_head(struct hamid_http_exchange *exchange)
  * -1 without memory. */
 static int take_head(struct hamid_http_exchange *exchange, size_t length)
 {
-    struct hamid_http_request *request = malloc(sizeof(*request) + length + 1);
-    if (request == NULL) {
+    struct hamid_http_request *request = malloc(sizeof(*request));
+    char *text = malloc(length + 1);
+    if (request == NULL || text == NULL) {
+        free(request);
+        free(text);
         return -1;
     }
-    (void)evbuffer_remove(exchange->stream.input, request->text, length);
-    request->text[length] = '\0';
-    int status = hamid_http_head_parse(request->text, length, &request->head);
+    (void)evbuffer_remove(exchange->stream.input, text, length);
+    text[length] = '\0';
+    int status = hamid_http_head_parse(text, length, &request->head);
     if (status != 0) {
         free(request);
+        free(text);
         return status;
     }
+    request->text = text;
+    size_t bytes = offsetof(struct hamid_http_request, head.headers) +
+                   request->head.header_count * sizeof(request->head.headers[0]);
+    struct hamid_http_request *smaller = realloc(request, bytes);
+    request = smaller != NULL ? smaller : request;
     exchange->request = request;
     return 0;
 }

@@ -86,6 +86,9 @@ void hamid_http_on_gone(struct hamid_http_exchange *exchange, void (*gone)(void 
 
 void hamid_http_release_request(struct hamid_http_exchange *exchange)
 {
+    if (exchange->request != NULL) {
+        free(exchange->request->text);
+    }
     free(exchange->request);
     exchange->request = NULL;
     (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What server.c (listeners, routes), limits.c (room for connections), connection.c (the
- * life of one connection), handshake.c (TLS), answer.c (what is sent on it) and arrival.c
- * (the order of requests) share.
+ * life of one connection), handshake.c (TLS), answer.c (what is sent on it), arrival.c
+ * (the order of requests) and tidy.c (memory after many of them) share.
  */
 #ifndef HAMID_HTTP_INTERNAL_H
 #define HAMID_HTTP_INTERNAL_H
@@ -39,10 +39,11 @@ enum hamid_http_state {
                          reset */
 };
 
-/* A request's head, with the text that it points into. */
+/* A request's head, and the text that it points into. Thousands may have arrived at a
+ * time: the memory ends with the last header that there is. */
 struct hamid_http_request {
+    char *text;
     struct hamid_http_head head;
-    char text[];
 };
 
 /* A connection, and the one exchange that it can have at a time. */
@@ -83,6 +84,8 @@ struct hamid_http_server {
     struct hamid_http_exchanges exchanges;
     struct hamid_http_exchange_queue arrived; /* the oldest first */
     struct event *hand_out;                   /* once a turn while somebody is in it */
+    struct event *tidy;                       /* see tidy.c */
+    size_t handed;                            /* requests since that was due last */
     unsigned turns_waited;
     bool has_stirred; /* something was accepted or read since the last turn */
     size_t connections;
@@ -137,6 +140,11 @@ bool hamid_http_limits_may_shout(struct hamid_http_server *server,
 /* A request was wholly read: its handler gets it in the order of arrival. */
 void hamid_http_arrival_add(struct hamid_http_exchange *exchange);
 void hamid_http_arrival_forget(struct hamid_http_exchange *exchange);
+
+/* tidy.c. A request was handed out. */
+void hamid_http_tidy_count(struct hamid_http_server *server);
+/* The server's tidy event. */
+void hamid_http_tidy_on_quiet(evutil_socket_t fd, short what, void *data);
 
 /* The server's hand_out event. */
 void hamid_http_arrival_on_turn(evutil_socket_t fd, short what, void *data);

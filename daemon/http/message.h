@@ -27,7 +27,6 @@ struct hamid_http_head {
     const char *method;
     const char *path;  /* begins with '/'; not decoded */
     const char *query; /* after '?'; "" without */
-    struct hamid_http_header headers[HAMID_HTTP_HEADERS_MAX];
     size_t header_count;
     int version_minor; /* of HTTP/1 */
     bool has_host;
@@ -36,6 +35,8 @@ struct hamid_http_head {
     bool is_chunked;
     bool keep_alive;
     bool expects_continue;
+    struct hamid_http_header headers[HAMID_HTTP_HEADERS_MAX]; /* last: who keeps a head
+                                                                 keeps header_count */
 };
 
 /*

@@ -215,7 +215,8 @@ struct hamid_http_server *hamid_http_server_new(struct event_base *base,
     TAILQ_INIT(&server->unrequested);
     server->resume = evtimer_new(base, on_resume, server);
     server->hand_out = evtimer_new(base, hamid_http_arrival_on_turn, server);
-    if (server->resume == NULL || server->hand_out == NULL) {
+    server->tidy = evtimer_new(base, hamid_http_tidy_on_quiet, server);
+    if (server->resume == NULL || server->hand_out == NULL || server->tidy == NULL) {
         return hamid_http_server_free(server);
     }
     return server;
@@ -239,6 +240,9 @@ struct hamid_http_server *hamid_http_server_free(struct hamid_http_server *serve
     }
     if (server->resume != NULL) {
         event_free(server->resume);
+    }
+    if (server->tidy != NULL) {
+        event_free(server->tidy);
     }
     if (server->hand_out != NULL) {
         event_free(server->hand_out);
