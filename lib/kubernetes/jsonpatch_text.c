@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 #define ESCAPED_MAX 6    /* bytes that one byte of a text takes at most: \u003c */
 #define OPERATION_MAX 48 /* of an operation, without its path and value */
 #define VERSION_PATH "/metadata/resourceVersion"
@@ -17,25 +19,6 @@
     (memcpy((to), (text), sizeof(text) - 1), (to) + sizeof(text) - 1)
 
 /* ---- texts ---- */
-
-/* Bytes of the character that begins here; 0 if there is none in UTF-8. */
-static size_t character_length(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4) {
-        return 0;
-    }
-    uint32_t point = text[0] & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0; /* the NUL at the end is no such byte either */
-        }
-        point = point << 6 | (text[i] & 0x3fu);
-    }
-    bool is_surrogate = point >= 0xd800 && point <= 0xdfff;
-    return point < least[length] || is_surrogate || point > 0x10ffff ? 0 : length;
-}
 
 static char *put_code(char *to, unsigned code)
 {
@@ -65,7 +48,8 @@ static char *put_special(char *to, unsigned char byte)
 /* Above 127; NULL if it is no UTF-8. */
 static char *put_wide(char *to, const unsigned char *text, size_t *ret_length)
 {
-    size_t length = character_length(text);
+    size_t left = strnlen((const char *)text, 4);
+    size_t length = utf8_length((const char *)text, left);
     *ret_length = length;
     if (length == 3 && text[0] == 0xe2 && text[1] == 0x80 && (text[2] & 0xfe) == 0xa8) {
         return put_code(to, 0x2000u | (text[2] & 0x3fu));

@@ -12,9 +12,12 @@ json_t *hami_internal_object_parse(const char *text, size_t length)
 {
     /* A NUL in a text must not make a whole list unreadable; it cuts that text short for
      * us. */
+    json_t *value = hami_internal_object_read(text, length);
+    if (value != NULL) {
+        return value;
+    }
     char *pruned = hami_internal_object_prune(text, length, &length);
-    json_t *value =
-        json_loadb(pruned != NULL ? pruned : text, length, JSON_ALLOW_NUL, NULL);
+    value = json_loadb(pruned != NULL ? pruned : text, length, JSON_ALLOW_NUL, NULL);
     free(pruned);
     if (value != NULL && !json_is_object(value)) {
         json_decref(value);

@@ -22,6 +22,13 @@
  * managedFields are left out wherever the text has them. */
 json_t *hami_internal_object_parse(const char *text, size_t length);
 
+/* The same, for what API servers write; NULL for anything that is rare there, and where
+ * there is no object. */
+json_t *hami_internal_object_read(const char *text, size_t length);
+
+/* The byte behind a list whose first bracket is just before; NULL if it does not end. */
+const char *hami_internal_object_skip_list(const char *at, const char *end);
+
 /* The text without managedFields; NULL where there are none, or no memory for it. */
 char *hami_internal_object_prune(const char *text, size_t length, size_t *ret_length);
 

@@ -24,8 +24,7 @@ static const char *skip_text(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* The byte behind a list whose first bracket is just before; NULL if it does not end. */
-static const char *skip_list(const char *at, const char *end)
+const char *hami_internal_object_skip_list(const char *at, const char *end)
 {
     for (size_t depth = 1; at < end;) {
         if (*at == '"') {
@@ -53,7 +52,7 @@ static bool find_member(const char *from, const char *end, const char **ret_begi
     if (found == NULL || found == from || (found[-1] != ',' && found[-1] != '{')) {
         return false;
     }
-    const char *behind = skip_list(found + sizeof(MEMBER) - 1, end);
+    const char *behind = hami_internal_object_skip_list(found + sizeof(MEMBER) - 1, end);
     if (behind == NULL) {
         return false;
     }

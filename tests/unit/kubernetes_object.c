@@ -113,6 +113,102 @@ START_TEST(text_that_ends_within_managed_fields_is_no_object)
 }
 END_TEST
 
+/* Whatever is read the quick way must be what jansson reads. Returns whether it was. */
+static bool is_read_alike(const char *text, size_t length)
+{
+    json_t *quick = hami_internal_object_read(text, length);
+    json_t *slow = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
+    bool is_read = quick != NULL;
+    ck_assert_msg(!is_read || json_equal(quick, slow), "%.*s", (int)length, text);
+    json_decref(quick);
+    json_decref(slow);
+    return is_read;
+}
+
+START_TEST(what_is_read_quickly_is_what_jansson_reads)
+{
+    static const struct {
+        const char *text;
+        bool is_quick;
+    } rows[] = {
+        {"{}", true},
+        {" { } ", true},
+        {"{\"a\":[],\"b\":[1,-2,0,-0],\"c\":{\"d\":null}}", true},
+        {"{\"a\" : true ,\n\"b\"\t:false}", true},
+        {"{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20AC\"}", true},
+        {"{\"\\u0061/b~\":\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"}", true},
+        {"{\"a\":1,\"a\":2}", true},
+        {"{\"a\":123456789012345678}", true},
+        {"{\"a\":1234567890123456789}", false},
+        {"{\"a\":1.5}", false},
+        {"{\"a\":1e3}", false},
+        {"{\"a\":\"\\ud83d\\ude00\"}", false},
+        {"{\"a\":\"\\u0000\"}", false},
+        {"{\"a\":01}", false},
+        {"{\"a\":-}", false},
+        {"{\"a\":\"\x01\"}", false},
+        {"{\"a\":\"\xc3\"}", false},
+        {"{\"a\":\"\\x\"}", false},
+        {"{\"a\":1,}", false},
+        {"{\"a\":[1,]}", false},
+        {"{\"a\":1}}", false},
+        {"{\"a\"}", false},
+        {"{,}", false},
+        {"[]", false},
+        {"{\"a\":tru}", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_assert_msg(is_read_alike(rows[i].text, strlen(rows[i].text)) ==
+                          rows[i].is_quick,
+                      "%s", rows[i].text);
+    }
+}
+END_TEST
+
+START_TEST(a_text_that_was_cut_or_changed_is_read_as_jansson_reads_it)
+{
+    static const char whole[] =
+        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a-1\",\"generation\":12,"
+        "\"annotations\":{\"hami.io/mutex.lease\":\"{\\\"fence\\\":\\\"7\\\"}\","
+        "\"x\":\"\\u003c\xc3\xa4\\n\"},\"finalizers\":[\"f\",\"g\"]},\"spec\":{"
+        "\"tolerations\":[{\"key\":\"k\",\"tolerationSeconds\":300}],\"enable\":true,"
+        "\"none\":null}}";
+    size_t quick = 0;
+    srand(20261130);
+    ck_assert(is_read_alike(whole, sizeof(whole) - 1));
+    for (int round = 0; round < 50000; round++) {
+        /* As long as it says: whoever reads on is seen by a sanitizer. */
+        size_t length = 1 + (size_t)rand() % (sizeof(whole) - 1);
+        length = rand() % 2 == 0 ? sizeof(whole) - 1 : length;
+        char *text = malloc(length);
+        ck_assert_ptr_nonnull(text);
+        memcpy(text, whole, length);
+        for (int changes = rand() % 3; changes > 0; changes--) {
+            text[(size_t)rand() % length] =
+                rand() % 2 == 0 ? whole[(size_t)rand() % (sizeof(whole) - 1)]
+                                : (char)rand();
+        }
+        quick += is_read_alike(text, length);
+        free(text);
+    }
+    ck_assert_uint_gt(quick, 5000);
+    ck_assert_uint_lt(quick, 45000);
+}
+END_TEST
+
+START_TEST(nesting_beyond_reason_is_left_to_jansson)
+{
+    char text[1024] = "{\"a\":";
+    size_t at = strlen(text);
+    memset(text + at, '[', 100);
+    memset(text + at + 100, ']', 100);
+    memcpy(text + at + 200, "}", 2);
+    ck_assert(!is_read_alike(text, strlen(text)));
+    json_decref(parse(text));
+}
+END_TEST
+
 START_TEST(events_are_told_apart)
 {
     static const struct {
@@ -315,6 +411,9 @@ int main(void)
     tcase_add_test(cases, a_nul_in_a_text_does_not_hide_the_rest);
     tcase_add_test(cases, managed_fields_are_left_out_and_nothing_else);
     tcase_add_test(cases, text_that_ends_within_managed_fields_is_no_object);
+    tcase_add_test(cases, what_is_read_quickly_is_what_jansson_reads);
+    tcase_add_test(cases, a_text_that_was_cut_or_changed_is_read_as_jansson_reads_it);
+    tcase_add_test(cases, nesting_beyond_reason_is_left_to_jansson);
     tcase_add_test(cases, events_are_told_apart);
     tcase_add_test(cases, a_line_that_is_no_event_is_refused);
     tcase_add_test(cases, a_table_keeps_thousands_of_names_and_sweeps_what_a_list_lacks);
