@@ -274,6 +274,7 @@ type HandshakeStats struct {
 	Failed         uint64 // pods that phase failed was written onto
 	Released       uint64 // locks removed
 	ReleasedBehind uint64 // of these, after the caller was told
+	Left           uint64 // locks left to the scheduler side, which frees them
 	GivenUp        uint64 // locks left to the takeover rules
 	Behind         int    // jobs that go on behind, now
 }
@@ -303,6 +304,7 @@ func (h *Handshake) Stats() (HandshakeStats, error) {
 		Failed:         uint64(found.failed),
 		Released:       uint64(found.released),
 		ReleasedBehind: uint64(found.released_behind),
+		Left:           uint64(found.left),
 		GivenUp:        uint64(found.given_up),
 		Behind:         int(found.behind),
 	}, nil
