@@ -12,8 +12,8 @@
 
 hami_call *hami_internal_call_new(const struct hami_allocator *allocator, size_t edits)
 {
-    hami_call *call = hami_internal_memory_zero(allocator, sizeof(*call) +
-                                                               edits * sizeof(*call->edits));
+    hami_call *call = hami_internal_memory_zero(
+        allocator, sizeof(*call) + edits * sizeof(*call->edits));
 
     if (call) {
         call->allocator = allocator;

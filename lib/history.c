@@ -52,8 +52,7 @@ static void drop_oldest(struct hami_internal_history *history)
 static struct packed *make_room(struct hami_internal_history *history, size_t bytes)
 {
     size_t from = (history->first + history->used) % history->size;
-    size_t gap =
-        history->size - from < bytes ? history->size - from : 0;
+    size_t gap = history->size - from < bytes ? history->size - from : 0;
 
     while (history->count > 0 && (history->used + gap + bytes > history->size ||
                                   history->count >= HAMI_NODELOCK_HAND_OVERS_MAX)) {

@@ -37,7 +37,7 @@ struct write {
     struct hami_internal_store_node *made; /* for a node that does not exist yet */
     uint64_t version_now;
     bool changed;
-    bool has_texts; /* some were made */
+    bool has_texts;              /* some were made */
     bool is_blind;               /* whatever stands there is what is expected */
     bool tells;                  /* somebody else watches */
     bool wants_values;           /* as they are now */

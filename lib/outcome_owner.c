@@ -92,8 +92,8 @@ static uint64_t ask_pause(const struct hami_internal_node *node,
     uint64_t pause = held_ns / 4 < HAMI_INTERNAL_ASK_PAUSE_MAX_NS
                          ? held_ns / 4
                          : HAMI_INTERNAL_ASK_PAUSE_MAX_NS;
-    bool is_short = pause < HAMI_INTERNAL_ASK_AGAIN_NS ||
-                    node->lock->config.stall_limit_ms > 0;
+    bool is_short =
+        pause < HAMI_INTERNAL_ASK_AGAIN_NS || node->lock->config.stall_limit_ms > 0;
 
     return is_short ? HAMI_INTERNAL_ASK_AGAIN_NS : pause;
 }

@@ -476,8 +476,9 @@ int main(int argc, char **argv)
         }
     }
     if (kubeconfig == NULL) {
-        die("usage", "floor --kubeconfig FILE [--allocate-ms N] [--reads] [--watch] NODE.. "
-                     "< pods");
+        die("usage",
+            "floor --kubeconfig FILE [--allocate-ms N] [--reads] [--watch] NODE.. "
+            "< pods");
     }
     open_floor(&floor, kubeconfig);
     for (int i = optind; i < argc; i++) {

@@ -63,8 +63,8 @@ static void write_agent(FILE *out, const struct agent_metrics *m)
         m->served, h->nobody, h->several, h->held, h->misfits,
         m->refused - (h->nobody + h->several + h->held + h->misfits), m->done, m->failed,
         m->not_written, m->forgotten, h->without_fence, h->fence_rose,
-        h->released - h->released_behind, h->released_behind, h->left, h->given_up, h->behind,
-        m->open);
+        h->released - h->released_behind, h->released_behind, h->left, h->given_up,
+        h->behind, m->open);
 }
 
 static void write_checks(FILE *out, const struct agent *agent, uint64_t again)

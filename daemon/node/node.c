@@ -287,12 +287,11 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
     if (node->agent == NULL) {
         return false;
     }
-    node->presence =
-        presence_new(node->base, node->mailbox, node->client, node->options.node,
-                     strcmp(node->options.free, "scheduler") == 0
-                         ? PRESENCE_FREE_SCHEDULER
-                         : PRESENCE_FREE_NODE,
-                     presence_written, node);
+    node->presence = presence_new(
+        node->base, node->mailbox, node->client, node->options.node,
+        strcmp(node->options.free, "scheduler") == 0 ? PRESENCE_FREE_SCHEDULER
+                                                     : PRESENCE_FREE_NODE,
+        presence_written, node);
     if (node->presence == NULL) {
         (void)snprintf(error, error_size, "out of memory");
     }

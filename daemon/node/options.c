@@ -70,7 +70,8 @@ static void add_allocations(struct hamid_config *table, struct node_options *o)
          "none.",
          0, 0, NULL},
         {"free", NULL, HAMID_FLAG_TEXT, &o->free, "node|scheduler",
-         "Who frees the lock of a pod that is served. node: this agent, by a write of its "
+         "Who frees the lock of a pod that is served. node: this agent, by a write of "
+         "its "
          "own. scheduler: hamid scheduler, which sees the success on the pod and passes "
          "the lock on; one write less for each pod. It is written onto the Node object, "
          "and each lock says which way it was granted. Default node.",

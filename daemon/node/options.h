@@ -20,7 +20,8 @@ struct node_options {
     struct hamid_login login;
     const char *key;
     bool require_fence;
-    const char *free; /* "node" or "scheduler": who frees the locks that are granted from now on */
+    const char *
+        free; /* "node" or "scheduler": who frees the locks that are granted from now on */
     const char *pod_resources; /* "" = the kubelet's books are not read */
     bool is_pod_resources_given;
     bool needs_pod_resources;    /* a path was given */

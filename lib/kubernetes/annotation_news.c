@@ -282,8 +282,7 @@ static int start_pods(struct hami_internal_annotation *owner, size_t scheduler)
     if (pods == NULL) {
         return HAMI_E_NOMEM;
     }
-    snprintf(selector, sizeof(selector),
-             "spec.schedulerName=%s,status.phase=Pending",
+    snprintf(selector, sizeof(selector), "spec.schedulerName=%s,status.phase=Pending",
              owner->scheduler_names[scheduler]);
     return start_news(owner, &options, pods, &owner->pods[scheduler]);
 }

@@ -61,8 +61,7 @@ START_TEST(lock_that_nobody_frees_is_removed_two_seconds_later)
 {
     serve("a");
     world_wait_node(&world, HAMI_NODELOCK_KEY, NULL);
-    world_expect_node(&world, HAMI_NODELOCK_LEASE_KEY,
-                      "{\"version\":1,\"fence\":\"7\"}");
+    world_expect_node(&world, HAMI_NODELOCK_LEASE_KEY, "{\"version\":1,\"fence\":\"7\"}");
     ck_assert_uint_eq(world_writes(&world), 2);
     ck_assert_uint_eq(world_reads(&world), 3);
 }

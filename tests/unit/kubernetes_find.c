@@ -37,9 +37,13 @@ static void teardown(void)
 
 static void add_pod(const char *name)
 {
-    static const char *const annotations[] = {
-        "hami.io/vgpu-node", "n1", "hami.io/vgpu-devices-to-allocate",
-        "GPU-1,NVIDIA,100,10:;", "scheduling.k8s.io/group-name", "gang", NULL};
+    static const char *const annotations[] = {"hami.io/vgpu-node",
+                                              "n1",
+                                              "hami.io/vgpu-devices-to-allocate",
+                                              "GPU-1,NVIDIA,100,10:;",
+                                              "scheduling.k8s.io/group-name",
+                                              "gang",
+                                              NULL};
     struct kubesim_pod pod = {.name = name,
                               .scheduler = "hami-scheduler",
                               .resource = "nvidia.com/gpu",
@@ -225,9 +229,9 @@ END_TEST
 START_TEST(a_wrong_question_is_refused)
 {
     uint64_t deadline_ns = hami_kubernetes_in_ms(5000);
-    ck_assert_int_eq(hami_kubernetes_find_pod_start(NULL, "default", "a", deadline_ns,
-                                                    keep, NULL),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_kubernetes_find_pod_start(NULL, "default", "a", deadline_ns, keep, NULL),
+        HAMI_E_INVAL);
     ck_assert_int_eq(hami_kubernetes_find_pod_start(world.transport, "default", "../x",
                                                     deadline_ns, keep, NULL),
                      HAMI_E_INVAL);
@@ -246,8 +250,8 @@ START_TEST(in_a_forked_child_nothing_is_looked_for)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        int code = hami_kubernetes_find_pod_start(world.transport, "default", "a",
-                                                  hami_kubernetes_in_ms(5000), keep, NULL);
+        int code = hami_kubernetes_find_pod_start(
+            world.transport, "default", "a", hami_kubernetes_in_ms(5000), keep, NULL);
         _exit(code == HAMI_E_FORKED ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -317,7 +317,8 @@ static int read_pod(hami_kubernetes *client)
 
 static int find_pod(hami_kubernetes *client)
 {
-    struct hami_kubernetes_transport_config config = HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
+    struct hami_kubernetes_transport_config config =
+        HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
     struct hami_transport *transport = NULL;
     int code;
 

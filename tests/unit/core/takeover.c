@@ -467,7 +467,9 @@ int main(void)
                    an_owner_that_turns_out_bound_when_it_is_revoked_keeps_its_lock);
     tcase_add_test(judged,
                    an_owner_that_can_not_be_read_is_waited_for_not_guessed_case_1_08);
-    tcase_add_test(judged, owners_are_asked_about_at_most_once_a_second_and_less_the_longer_they_hold);
+    tcase_add_test(
+        judged,
+        owners_are_asked_about_at_most_once_a_second_and_less_the_longer_they_hold);
     tcase_add_test(judged, a_final_fact_from_a_watch_frees_the_waiter_at_once);
     tcase_add_test(judged,
                    a_lock_that_a_dead_manager_left_is_removed_though_nobody_waits);

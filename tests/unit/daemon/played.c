@@ -212,7 +212,8 @@ int hami_kubernetes_find_pod_start(struct hami_transport *transport,
 void set_up(struct binder_config config)
 {
     hamid_log_setup(0, false);
-    wait_count = lease_count = binding_count = read_count = find_count = request_count = 0;
+    wait_count = lease_count = binding_count = read_count = find_count = request_count =
+        0;
     acquire_answer = snapshots = 0;
     memset(&metrics, 0, sizeof(metrics));
     memset(leases, 0, sizeof(leases));
