@@ -232,6 +232,16 @@ static bool receive(struct callers *callers, struct caller *caller)
     return true;
 }
 
+/* A connection is free. One that is not needed any more may be closed by the server. */
+static void next_on(struct callers *callers, const struct caller *caller)
+{
+    if (callers->sent < callers->count) {
+        send_next(callers, caller);
+    } else if (epoll_ctl(callers->poll, EPOLL_CTL_DEL, caller->fd, NULL) < 0) {
+        die("epoll_ctl", strerror(errno));
+    }
+}
+
 static void wait_for_answers(struct callers *callers)
 {
     struct epoll_event events[EVENTS];
@@ -246,9 +256,7 @@ static void wait_for_answers(struct callers *callers)
                 continue;
             }
             answered++;
-            if (callers->sent < callers->count) {
-                send_next(callers, events[i].data.ptr);
-            }
+            next_on(callers, events[i].data.ptr);
         }
     }
 }

@@ -130,6 +130,39 @@ START_TEST(a_history_keeps_the_newest_within_its_bounds)
 }
 END_TEST
 
+START_TEST(a_history_grows_with_those_who_wait_and_keeps_what_it_has)
+{
+    struct hami_internal_history *few =
+        calloc(1, sizeof(*few) + HAMI_INTERNAL_HISTORY_LEAST);
+    struct hami_internal_history *many =
+        calloc(1, sizeof(*many) + HAMI_INTERNAL_HISTORY_BYTES);
+    struct hami_internal_hand_over entry;
+    size_t at = 0;
+
+    ck_assert_uint_eq(hami_internal_history_fit(NULL, 0), HAMI_INTERNAL_HISTORY_LEAST);
+    few->size = HAMI_INTERNAL_HISTORY_LEAST;
+    many->size = HAMI_INTERNAL_HISTORY_BYTES;
+    ck_assert_uint_eq(hami_internal_history_fit(few, 0), HAMI_INTERNAL_HISTORY_LEAST);
+    ck_assert_uint_eq(hami_internal_history_fit(few, 3), 1024);
+    ck_assert_uint_eq(hami_internal_history_fit(few, SIZE_MAX),
+                      HAMI_INTERNAL_HISTORY_BYTES);
+    add(few, 1, 8);
+    add(few, 2, 8);
+    ck_assert_uint_gt(hami_internal_history_fit(few, 1), HAMI_INTERNAL_HISTORY_LEAST);
+    hami_internal_history_move(many, few);
+    ck_assert_uint_eq(hami_internal_history_fit(many, SIZE_MAX),
+                      HAMI_INTERNAL_HISTORY_BYTES);
+    for (uint64_t fence = 1; fence <= 2; fence++) {
+        ck_assert(hami_internal_history_read(many, &at, &entry));
+        ck_assert_uint_eq(entry.fence, fence);
+        ck_assert_uint_eq(strlen(entry.from.name), 8);
+    }
+    ck_assert(!hami_internal_history_read(many, &at, &entry));
+    free(few);
+    free(many);
+}
+END_TEST
+
 /* ---- snapshot ---- */
 
 struct seen {
@@ -362,6 +395,56 @@ START_TEST(a_snapshot_tells_pace_expected_times_and_groups)
 }
 END_TEST
 
+static int count_node(void *data, const struct hami_node_view *view)
+{
+    (void)view;
+    (*(size_t *)data)++;
+    return 0;
+}
+
+START_TEST(a_node_without_a_lock_is_shown_as_free)
+{
+    struct hami_node_record record = {.size = sizeof(record), .version = "7"};
+    struct hami_annotation lock[] = {{HAMI_NODELOCK_KEY, "2026-01-02T03:04:05Z,ns,other"}};
+    size_t count = 0;
+
+    ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record), 0);
+    ck_assert_int_eq(hami_nodelock_snapshot(scripted_lock, NULL, count_node, &count), 0);
+    ck_assert_uint_eq(count, 1);
+    struct seen seen = look();
+    ck_assert_uint_eq(seen.view.slot_count, 1);
+    ck_assert_str_eq(seen.slot.key, HAMI_NODELOCK_KEY);
+    ck_assert_int_eq(seen.slot.state, HAMI_SLOT_FREE);
+    /* Older news says nothing, newer news does. */
+    record.annotations = lock;
+    record.annotation_count = 1;
+    record.version = "6";
+    ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record), 0);
+    ck_assert_int_eq(look().slot.state, HAMI_SLOT_FREE);
+    record.version = "8";
+    ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record), 0);
+    ck_assert_int_eq(look().slot.state, HAMI_SLOT_FOREIGN);
+    ck_assert_uint_eq(scripted_count(SCRIPTED_READ), 0);
+}
+END_TEST
+
+START_TEST(a_node_that_was_forgotten_is_not_taken_for_a_free_one)
+{
+    struct hami_node_record record = {.size = sizeof(record), .version = "7"};
+    struct scripted_wait wait;
+
+    ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record), 0);
+    ck_assert_int_eq(hami_nodelock_forget(scripted_lock, "n1"), 0);
+    size_t reads = scripted_count(SCRIPTED_READ);
+    scripted_acquire(&wait, "n1", "a", 60000);
+    ck_assert_int_eq(wait.code, 0);
+    ck_assert_uint_gt(scripted_count(SCRIPTED_READ), reads);
+    struct scripted_done done;
+    scripted_release(&done, wait.lease, 1000);
+    ck_assert(done.ended);
+}
+END_TEST
+
 START_TEST(a_snapshot_of_many_waiters_is_whole)
 {
     enum { WAITERS = 3000 };
@@ -392,10 +475,13 @@ int main(void)
     tcase_add_test(pure, outliers_do_not_move_the_pace_and_a_change_does);
     tcase_add_test(pure, expected_waits_follow_from_pace_permits_and_who_is_ahead);
     tcase_add_test(pure, a_history_keeps_the_newest_within_its_bounds);
+    tcase_add_test(pure, a_history_grows_with_those_who_wait_and_keeps_what_it_has);
     tcase_add_checked_fixture(simple, plain, scripted_stop);
     tcase_add_test(simple, a_snapshot_tells_the_last_hand_overs);
     tcase_add_test(simple, a_snapshot_tells_pace_expected_times_and_groups);
     tcase_add_test(simple, a_snapshot_of_many_waiters_is_whole);
+    tcase_add_test(simple, a_node_without_a_lock_is_shown_as_free);
+    tcase_add_test(simple, a_node_that_was_forgotten_is_not_taken_for_a_free_one);
     suite_add_tcase(suite, pure);
     tcase_add_checked_fixture(told, told_changes, scripted_stop);
     tcase_add_test(told, each_change_of_hands_is_told_as_it_comes);
