@@ -26,6 +26,8 @@ import worlds  # noqa: E402
 PAGES = ("docs/start-embedder.md", "docs/start-go.md", "docs/start-operator.md", "deploy/README.md")
 NODE = "gpu-0"
 LIMIT_SECONDS = 200
+PODS = f"/api/v1/namespaces/{chart_tools.HAMI_NAMESPACE}/pods"
+POD = "hami-scheduler-6d5f7c9b8-x7k2p"
 
 
 class HamiFilter(chart_pod.SecureFilter):
@@ -80,6 +82,16 @@ class World:
             suites.BUILD / "tests/standins/standin-kubelet", f"--kubeconfig={kubeconfig}",
             f"--node={NODE}", f"--socket={agent_socket}", "--allocate-ms=20"])
 
+    def _show_pod(self, template):
+        """As a controller makes it and a kubelet runs it, for people and programs that look."""
+        self.client.need("POST", PODS, {
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": POD, "labels": template["metadata"]["labels"]},
+            "spec": {**template["spec"], "nodeName": "control", "terminationGracePeriodSeconds": 0}})
+        self.stack.callback(self.client.request, "DELETE", f"{PODS}/{POD}?gracePeriodSeconds=0")
+        self.client.need("PATCH", f"{PODS}/{POD}/status", {"status": {"phase": "Running"}},
+                         "application/merge-patch+json")
+
     def settle(self):
         """What controllers and the kubelet would have done by now."""
         path = f"/apis/apps/v1/namespaces/{chart_tools.HAMI_NAMESPACE}/deployments/hami-scheduler"
@@ -94,6 +106,7 @@ class World:
                                      chart_tools.HAMI_NAMESPACE, spec)
             self.pod.filter = HamiFilter(self.plane.certificates, self.plane.client())
             self.stack.enter_context(self.pod).start()
+            self._show_pod(found["spec"]["template"])
         elif not has_hamid and self.pod is not None:
             self.stack.close()
             self.pod = None

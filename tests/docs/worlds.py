@@ -75,7 +75,7 @@ class Installed:
             **{name: os.environ[name] for name in KEPT if name in os.environ},
             "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "SHELL": shutil.which("bash") or "/bin/bash",
             "PKG_CONFIG_PATH": str(packages), "LD_LIBRARY_PATH": str(root / libdir),
-            "GOPROXY": "off", "GOFLAGS": "-buildvcs=false -mod=mod", "TERM": "dumb"}
+            "GOPROXY": "off", "GOTOOLCHAIN": "local", "TERM": "dumb"}
 
     def scratch(self, name):
         """An empty folder with the checkout beside it, as a reader has it."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hamictl doctor`: a right set-up passes, and each wrong one is found, by that finding alone."""
 
+import copy
 import pathlib
 import sys
 import tempfile
@@ -399,6 +400,32 @@ def test_a_configmap_is_read_by_its_name():
            arguments=("--scheduler-configmap", "sched/mine"))
     expect(nothing, "scheduler-config", "error", "sched/none",
            arguments=("--scheduler-configmap", "sched/none"))
+
+
+def test_what_hamids_pod_mounts_counts_alone():
+    """HAMi's own ConfigMap still stands there, with HAMi's entry in it, and nobody reads it."""
+    def make(control_plane, entry="http://127.0.0.1:8080"):
+        control_plane.configure(world.CONFIGURATION.replace("http://127.0.0.1:8080",
+                                                            "https://127.0.0.1:443"))
+        path = "/api/v1/namespaces/sched/configmaps"
+        control_plane.answer("GET", path, {"items": [{
+            "metadata": {"namespace": "sched", "name": "mine"},
+            "data": {"a.yaml": world.CONFIGURATION.replace("http://127.0.0.1:8080", entry)}}]},
+            contains="metadata.name%3Dmine")
+        control_plane.request(
+            "DELETE", "/api/v1/namespaces/kube-system/pods/hami-scheduler-7d9f-abcde", {})
+        control_plane.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                                  "metadata": {"name": "sched"}})
+        pod = copy.deepcopy(world.SCHEDULER_POD)
+        pod["metadata"]["namespace"] = "sched"
+        pod["spec"]["volumes"] = [{"name": "configuration", "configMap": {"name": "mine"}},
+                                  {"name": "again", "configMap": {"name": "mine"}}]
+        control_plane.post("/api/v1/namespaces/sched/pods", pod)
+    code, findings, _ = found(make)
+    equal((code, findings), (0, {}))
+    code, findings, _ = found(lambda control_plane: make(control_plane, "http://127.0.0.1:8081"))
+    equal((code, sorted(findings)), (4, ["hamid-extender", "other-binder"]))
+    has(findings["hamid-extender"][0]["what"], "ConfigMap sched/mine a.yaml")
 
 
 def test_what_may_not_be_read_is_skipped_and_said():

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where kube-scheduler's configuration comes from: files, ConfigMaps that were named, or
- * those that HAMi's chart makes. What hamictl logged in by is read here, too.
+ * Where kube-scheduler's configuration comes from: files, ConfigMaps that were named, those
+ * that hamid's pod mounts, or those that HAMi's chart makes. What hamictl logged in by is read here, too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -138,6 +138,39 @@ static void add_named_configmap(struct doctor *doctor, const char *named)
     json_decref(map);
 }
 
+/* Those that the pod mounts in which hamid stands beside kube-scheduler: what HAMi's chart
+ * has made besides is read by nobody then. Returns how many configurations they have. */
+static size_t add_mounted(struct doctor *doctor)
+{
+    size_t added = 0;
+    size_t index = 0;
+    const json_t *volume = NULL;
+    const json_t *pod = doctor->hamid_pod;
+    if (pod == NULL || !doctor_runs(pod, doctor_is_kube_scheduler)) {
+        return 0;
+    }
+    json_t *seen = json_object();
+    const char *space = source_text(json_object_get(pod, "metadata"), "namespace");
+    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "volumes"), index, volume)
+    {
+        char path[640];
+        char error[SOURCE_ERROR_MAX];
+        const char *name = source_text(json_object_get(volume, "configMap"), "name");
+        if (name[0] != '\0' && json_object_get(seen, name) == NULL) {
+            (void)json_object_set_new(seen, name, json_true());
+            (void)snprintf(path, sizeof(path),
+                           "/api/v1/namespaces/%.63s/configmaps"
+                           "?fieldSelector=metadata.name%%3D%.253s",
+                           space, name);
+            json_t *maps = source_list(doctor->client, path, true, error);
+            added += add_configmap(doctor, json_array_get(maps, 0));
+            json_decref(maps);
+        }
+    }
+    json_decref(seen);
+    return added;
+}
+
 /* The ConfigMaps of HAMi's chart and of deploy/, in whichever namespace and under
  * whichever release. */
 static void find_configmaps(struct doctor *doctor)
@@ -185,7 +218,8 @@ void doctor_read_configs(struct doctor *doctor)
     for (size_t i = 0; i < options->scheduler_configmaps.count; i++) {
         add_named_configmap(doctor, options->scheduler_configmaps.values[i]);
     }
-    if (options->scheduler_configs.count + options->scheduler_configmaps.count == 0) {
+    if (options->scheduler_configs.count + options->scheduler_configmaps.count == 0 &&
+        add_mounted(doctor) == 0) {
         find_configmaps(doctor);
     }
     if (json_array_size(doctor->configs) == 1) {
