@@ -123,6 +123,8 @@ def check_tidy(names, asked):
                 [program, "--quiet", "-p", build, *batch], lambda line: "error:" in line,
                 subprocess.DEVNULL), batches(sorted(wanted), 4)):
             found += lines
+    if any("file not found" in line and "/build/" in line for line in found):
+        raise Missing("build/ lacks what it makes: meson compile -C build")
     # Its paths begin in the build folder.
     return sorted({re.sub(r"^(\.\./|.*/build/\.\./)", "", line) for line in found})
 
