@@ -31,16 +31,17 @@ void hami_internal_dispatch_wake(struct hami_nodelock *lock)
 void hami_internal_dispatch_signal(struct hami_nodelock *lock)
 {
     (void)pthread_mutex_lock(&lock->ready_mutex);
+    lock->rests++;
     (void)pthread_cond_broadcast(&lock->idle_condition);
     (void)pthread_mutex_unlock(&lock->ready_mutex);
 }
 
-void hami_internal_dispatch_rested(struct hami_nodelock *lock)
+uint32_t hami_internal_dispatch_rests(struct hami_nodelock *lock)
 {
-    /* Shutdown says that it is closing before it looks whether there is work. */
-    if (atomic_load(&lock->closing)) {
-        hami_internal_dispatch_signal(lock);
-    }
+    (void)pthread_mutex_lock(&lock->ready_mutex);
+    uint32_t rests = lock->rests;
+    (void)pthread_mutex_unlock(&lock->ready_mutex);
+    return rests;
 }
 
 void hami_internal_dispatch_call_returned(struct hami_nodelock *lock)

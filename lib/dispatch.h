@@ -21,11 +21,11 @@ void hami_internal_dispatch_kick(struct hami_internal_node *node);
 /* Wakes who dispatches. No lock is held. */
 void hami_internal_dispatch_wake(struct hami_nodelock *lock);
 
-/* Wakes who waits for the end of work: shutdown, free. */
+/* Wakes who waits for nodes to come to rest: shutdown. Only ready_mutex is taken. */
 void hami_internal_dispatch_signal(struct hami_nodelock *lock);
 
-/* A node has come to rest, and was counted in lock.work. */
-void hami_internal_dispatch_rested(struct hami_nodelock *lock);
+/* How often that was done. */
+uint32_t hami_internal_dispatch_rests(struct hami_nodelock *lock);
 
 /* The transport has let go of a call. Nothing of the manager may be touched afterwards.
  */

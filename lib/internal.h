@@ -372,7 +372,6 @@ struct hami_internal_node {
     char failure_text[160]; /* the transport's, of the last call that failed */
     struct hami_internal_history *history; /* NULL = nobody has asked for this node */
     uint64_t refusals;                     /* acquires that ended with LIMIT */
-    bool busy;                             /* counted in nodelock.work */
     uint64_t armed_ns; /* what its timer is armed for; 0 = look; see dispatch.c */
     uint64_t wake_ns;  /* when time alone makes something due */
 };
@@ -431,7 +430,6 @@ struct hami_nodelock {
     size_t holder_length;
     atomic_uint *fork_page; /* 1; wiped to 0 in a forked child */
     atomic_uint references; /* the creator's, and one a lease */
-    atomic_uint work;       /* nodes with something in flight */
     atomic_uint calls_out;  /* calls that the transport holds; functions of leases;
                                | HAMI_INTERNAL_CALLS_AWAITED: free waits for them */
     atomic_bool closing, freed;
@@ -450,6 +448,7 @@ struct hami_nodelock {
     pthread_cond_t idle_condition;  /* shutdown's and free's */
     struct hami_internal_list ready_waits, ready_dones, kicked;
     bool woken, stop;
+    uint32_t rests; /* nodes that came to rest while the manager was closing */
     bool dispatching;
     atomic_uintptr_t dispatcher; /* pthread_self() of who dispatches; 0 = nobody */
     pthread_t thread;

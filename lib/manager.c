@@ -275,9 +275,10 @@ static void end_waits(struct hami_nodelock *lock)
     hami_internal_memory_free(hami_internal_allocator(lock), nodes);
 }
 
-/* At most so long, by the system's clock: the manager's own may be another. In pieces,
- * because with config.wakeup shutdown has to run the timers by itself. */
-static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns)
+/* Until a node has come to rest since `rests` was read, and at most so long, by the
+ * system's clock: the manager's own may be another. In pieces, because with config.wakeup
+ * shutdown has to run the timers by itself. */
+static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns, uint32_t rests)
 {
     struct timespec until;
 
@@ -286,7 +287,7 @@ static void wait_a_piece(struct hami_nodelock *lock, uint64_t ns)
     until.tv_sec += until.tv_nsec / (long)NS_PER_S;
     until.tv_nsec %= (long)NS_PER_S;
     (void)pthread_mutex_lock(&lock->ready_mutex);
-    if (atomic_load(&lock->work) != 0) {
+    if (lock->rests == rests) {
         (void)pthread_cond_timedwait(&lock->idle_condition, &lock->ready_mutex, &until);
     }
     (void)pthread_mutex_unlock(&lock->ready_mutex);
@@ -317,7 +318,8 @@ int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
         if (lock->config.wakeup) {
             (void)hami_internal_dispatch_turn(lock);
         }
-        if (atomic_load(&lock->work) == 0) {
+        uint32_t rests = hami_internal_dispatch_rests(lock);
+        if (!hami_internal_nodes_any_busy(lock)) {
             return 0;
         }
         uint64_t now = hami_internal_now(lock);
@@ -326,7 +328,7 @@ int hami_nodelock_shutdown(hami_nodelock *lock, uint64_t deadline_ns)
         }
         uint64_t next = hami_internal_dispatch_next(lock);
         next = next < deadline_ns ? next : deadline_ns;
-        wait_a_piece(lock, next > now ? next - now : 0);
+        wait_a_piece(lock, next > now ? next - now : 0, rests);
     }
 }
 

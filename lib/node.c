@@ -294,6 +294,22 @@ bool hami_internal_node_is_idle(const struct hami_internal_node *node)
            node->operation == OPERATION_NONE && !node->doubt;
 }
 
+bool hami_internal_node_is_busy(const struct hami_internal_node *node)
+{
+    if (node->operation != OPERATION_NONE || node->doubt) {
+        return true;
+    }
+    LIST_EACH(link, &node->grants)
+    {
+        enum hami_internal_grant_state state =
+            LIST_ENTRY(link, struct hami_internal_grant, link)->state;
+        if (state == GRANT_TAKING || state == GRANT_RELEASING) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- whose locks they are ---- */
 
 void hami_internal_node_review(struct hami_internal_node *node,

@@ -43,6 +43,9 @@ void hami_internal_node_note_hand_over(struct hami_internal_node *node,
                                        enum hami_hand_over how,
                                        enum hami_internal_reason reason);
 
+/* True if something is under way on it: a call, a take, a release. */
+bool hami_internal_node_is_busy(const struct hami_internal_node *node);
+
 /* True if nothing and nobody needs the node. */
 bool hami_internal_node_is_idle(const struct hami_internal_node *node);
 

@@ -182,6 +182,25 @@ void hami_internal_nodes_drop(struct hami_internal_node *node)
     }
 }
 
+bool hami_internal_nodes_any_busy(struct hami_nodelock *lock)
+{
+    struct hami_internal_table *table = &lock->table;
+    bool busy = false;
+
+    (void)pthread_mutex_lock(&table->mutex);
+    for (size_t i = 0; i < table->bucket_count && !busy; i++) {
+        LIST_EACH(link, &table->buckets[i])
+        {
+            struct hami_internal_node *node = entry(link);
+            (void)pthread_mutex_lock(&node->mutex);
+            busy = busy || hami_internal_node_is_busy(node);
+            (void)pthread_mutex_unlock(&node->mutex);
+        }
+    }
+    (void)pthread_mutex_unlock(&table->mutex);
+    return busy;
+}
+
 int hami_internal_nodes_all(struct hami_nodelock *lock, struct hami_internal_node ***ret,
                             size_t *ret_count)
 {

@@ -28,6 +28,9 @@ int hami_internal_nodes_get(struct hami_nodelock *lock, const char *name, bool c
 void hami_internal_nodes_pin(struct hami_internal_node *node);
 void hami_internal_nodes_unpin(struct hami_internal_node *node);
 
+/* True if something is under way on any node. No lock is held. */
+bool hami_internal_nodes_any_busy(struct hami_nodelock *lock);
+
 /* Takes the node out and frees it if nothing needs it. Consumes the caller's pin. */
 void hami_internal_nodes_drop(struct hami_internal_node *node);
 

@@ -142,37 +142,6 @@ static void watch_call(struct hami_internal_node *node, struct hami_internal_aft
     hami_internal_outcome_apply(node, after);
 }
 
-static bool is_busy(const struct hami_internal_node *node)
-{
-    if (node->operation != OPERATION_NONE || node->doubt) {
-        return true;
-    }
-    LIST_EACH(link, &node->grants)
-    {
-        enum hami_internal_grant_state state =
-            LIST_ENTRY(link, struct hami_internal_grant, link)->state;
-        if (state == GRANT_TAKING || state == GRANT_RELEASING) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void count_work(struct hami_internal_node *node)
-{
-    bool busy = is_busy(node);
-
-    if (busy == node->busy) {
-        return;
-    }
-    node->busy = busy;
-    if (busy) {
-        atomic_fetch_add(&node->lock->work, 1);
-    } else if (atomic_fetch_sub(&node->lock->work, 1) == 1) {
-        hami_internal_dispatch_rested(node->lock);
-    }
-}
-
 static bool needs_any(const struct hami_internal_after *after)
 {
     return after->need_call || after->need_grant || after->need_lease ||
@@ -261,7 +230,10 @@ static void rest(struct hami_internal_node *node, struct hami_internal_after *af
         list_is_empty(&node->leases)) {
         hami_internal_call_rest(node, after);
     }
-    count_work(node);
+    /* Shutdown says that it is closing before it looks who is busy. */
+    if (atomic_load(&node->lock->closing) && !hami_internal_node_is_busy(node)) {
+        hami_internal_dispatch_signal(node->lock);
+    }
     uint64_t due = first_deadline(node);
     due = due < node->wake_ns ? due : node->wake_ns;
     after->wake = hami_internal_dispatch_arm(node, due) || after->wake;
@@ -302,7 +274,6 @@ void hami_internal_run(struct hami_internal_node *node, struct hami_internal_aft
         if (node->operation == OPERATION_NONE || node->call->state != CALL_IDLE) {
             break;
         }
-        count_work(node);
         if (!submit(node, after)) {
             /* In flight: what came in meanwhile is looked at with its answer; deadlines
              * are armed. */
