@@ -25,8 +25,8 @@ def buildah(work, *words):
 def base(points, work):
     """What the Containerfile calls debian:bookworm, of the packages that are it."""
     archive = work / "base.tar"
-    points.run("a base image is made", ["mmdebstrap", "--quiet", "--variant=minbase",
-                                        roots.SUITE, archive], timeout=900)
+    points.run("a base image is made", roots.made("--variant=minbase", roots.SUITE, archive),
+               timeout=900)
     name = output(buildah(work, "from", "scratch")).strip()
     points.run("it is taken in", buildah(work, "add", "--quiet", name, archive, "/"), timeout=300)
     points.run("and named", buildah(work, "commit", "--quiet", "--rm", name, BASE), timeout=300)

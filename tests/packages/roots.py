@@ -11,14 +11,20 @@ from common import Stop
 SUITE = "bookworm"
 
 
+def made(*words):
+    """mmdebstrap, which mounts this machine's folders into what it makes: where nobody else sees
+    them, so that they are gone with it whatever becomes of it."""
+    return ["unshare", "--mount", "mmdebstrap", "--quiet", *words]
+
+
 class Root:
     """A system, which is seen as / by what is run in it, in namespaces that end with that."""
 
     def __init__(self, points, folder, packages, *options):
         self.folder = folder
         points.run(f"a clean {SUITE} with {len(packages)} packages is made",
-                   ["mmdebstrap", "--quiet", "--variant=buildd", f"--include={','.join(packages)}",
-                    *options, SUITE, folder], timeout=1800)
+                   made("--variant=buildd", f"--include={','.join(packages)}", *options, SUITE,
+                        folder), timeout=1800)
         if not (folder / "usr").exists():
             raise Stop()
         # apt-get in there resolves names as this machine does.
