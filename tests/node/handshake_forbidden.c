@@ -10,7 +10,7 @@
 
 #include "client_fixture.h"
 
-/* Long enough for a loaded computer: what must come before does, what must time out does. */
+/* So long that on a loaded computer, too, what has to come before the late one does. */
 #define TESTS_LATE_MS 3000
 #define TESTS_SHORT_MS 1200
 
@@ -98,8 +98,8 @@ static void fail_pod(struct kubesim *sim, void *data)
     kubesim_set_phase(sim, "ns", data, "Failed");
 }
 
-/* A kubelet that dies before it says Failed asks for the refused pod once more, and nothing
- * in the call tells that it is not for the next one. */
+/* A kubelet that dies before it says Failed asks for the refused pod once more, and
+ * nothing in the call tells that it is not for the next one. */
 START_TEST(next_pod_is_served_once_the_kubelet_has_failed_the_refused_one)
 {
     static const unsigned looks = 3;
