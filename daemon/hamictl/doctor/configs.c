@@ -151,7 +151,8 @@ static size_t add_mounted(struct doctor *doctor)
     }
     json_t *seen = json_object();
     const char *space = source_text(json_object_get(pod, "metadata"), "namespace");
-    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "volumes"), index, volume)
+    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "volumes"), index,
+                       volume)
     {
         char path[640];
         char error[SOURCE_ERROR_MAX];
