@@ -43,7 +43,7 @@ struct hami_internal_parking {
 
 /* An owner is asked about while somebody waits behind it: first after, then each. */
 #define HAMI_INTERNAL_ASK_FIRST_NS NS_PER_S
-#define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S        /* of one node, at least */
+#define HAMI_INTERNAL_ASK_AGAIN_NS NS_PER_S            /* of one node, at least */
 #define HAMI_INTERNAL_ASK_PAUSE_MAX_NS (30 * NS_PER_S) /* of one that holds for long */
 /* Facts about an asker older than this are read again before its lock is written. */
 #define HAMI_INTERNAL_ASKER_AGE_NS (2 * NS_PER_S)
@@ -156,8 +156,8 @@ struct hami_internal_grant {
     uint64_t fence, attempt;
     uint64_t state_ns; /* since when it stands, was handed off, or is being released */
     bool takes_own;    /* it replaces a lock of its own owner */
-    bool takes_done;   /* it replaces one that is the scheduler side's to free, and done */
-    bool by_scheduler; /* its lease says free=scheduler */
+    bool takes_done; /* it replaces one that is the scheduler side's to free, and done */
+    bool by_scheduler;                    /* its lease says free=scheduler */
     enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
                                              there was none, or it was ours to pass on */
     char *value, *lease;     /* lock value and lease text as written; behind the struct */
@@ -358,9 +358,9 @@ struct hami_internal_node {
     char version[64];        /* "" = unknown */
     uint64_t version_number; /* 0 = not a number */
     uint64_t server_time_us;
-    int64_t date_s;     /* of `date` */
-    char date[22];      /* hami_internal_record_date() of the last take; "" = none */
-    uint64_t max_fence; /* seen on this node */
+    int64_t date_s;      /* of `date` */
+    char date[22];       /* hami_internal_record_date() of the last take; "" = none */
+    uint64_t max_fence;  /* seen on this node */
     bool leaves_freeing; /* its node side leaves it to the scheduler side */
     bool want_read;
     uint64_t read_ns;   /* when the last good read began; 0 = never */

@@ -306,7 +306,8 @@ int main(int argc, char **argv)
     char text[64];
     read_options(&callers, argc, argv);
     read_binds(&callers);
-    size_t connections = callers.count < callers.at_once ? callers.count : callers.at_once;
+    size_t connections =
+        callers.count < callers.at_once ? callers.count : callers.at_once;
     allow_files(connections);
     callers.poll = epoll_create1(EPOLL_CLOEXEC);
     for (size_t i = 0; i < connections; i++) {

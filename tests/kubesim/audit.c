@@ -276,6 +276,17 @@ static const char *response_text(const struct sim_exchange *exchange, size_t *le
     return answer->body;
 }
 
+/* What came in is logged as it came, where that fits into a line. */
+static void put_request(FILE *stream, const struct sim_exchange *exchange)
+{
+    fputs(",\"requestObject\":", stream);
+    if (exchange->body != NULL && strpbrk(exchange->body, "\r\n") == NULL) {
+        fputs(exchange->body, stream);
+    } else {
+        json_dumpf(exchange->request, stream, JSON_COMPACT | JSON_ENCODE_ANY);
+    }
+}
+
 static char *event_line(const struct sim_exchange *exchange)
 {
     char *line = NULL;
@@ -291,8 +302,7 @@ static char *event_line(const struct sim_exchange *exchange)
     if (is_write(exchange)) {
         const char *response = response_text(exchange, &length);
         if (exchange->request != NULL) {
-            fputs(",\"requestObject\":", stream);
-            json_dumpf(exchange->request, stream, JSON_COMPACT | JSON_ENCODE_ANY);
+            put_request(stream, exchange);
         }
         if (response != NULL) {
             fprintf(stream, ",\"responseObject\":%.*s", (int)length, response);

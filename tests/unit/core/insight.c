@@ -405,7 +405,8 @@ static int count_node(void *data, const struct hami_node_view *view)
 START_TEST(a_node_without_a_lock_is_shown_as_free)
 {
     struct hami_node_record record = {.size = sizeof(record), .version = "7"};
-    struct hami_annotation lock[] = {{HAMI_NODELOCK_KEY, "2026-01-02T03:04:05Z,ns,other"}};
+    struct hami_annotation lock[] = {
+        {HAMI_NODELOCK_KEY, "2026-01-02T03:04:05Z,ns,other"}};
     size_t count = 0;
 
     ck_assert_int_eq(hami_nodelock_observe(scripted_lock, "n1", &record), 0);
