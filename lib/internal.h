@@ -66,7 +66,7 @@ struct hami_internal_parking {
 #define HAMI_INTERNAL_DONE_STANDS_NS (100 * NS_PER_MS)
 /* How long the node side has for its last write, which removes the lock of a pod that it
  * served, before somebody who waits takes it on that proof. */
-#define HAMI_INTERNAL_NODE_FREES_NS (500 * NS_PER_MS)
+#define HAMI_INTERNAL_NODE_FREES_NS NS_PER_S
 /* Senseless answers in a row that end a wait with PROTO. */
 #define HAMI_INTERNAL_PROTO_MAX 3
 /* Room for the text of how a wait ended. */

@@ -11,7 +11,7 @@
 
 #define MARK "1,free=scheduler"
 #define STANDS_MS 100 /* for a waiter that may come */
-#define NODE_FREES_MS 500
+#define NODE_FREES_MS 1000
 #define FOREIGN "2026-01-02T03:00:00Z,default,theirs"
 
 static void start(uint32_t flags, const char *mark)
