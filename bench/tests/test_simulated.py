@@ -102,6 +102,10 @@ class Growth(unittest.TestCase):
             for before, after in zip(places, places[1:]):
                 self.assertLessEqual(after, 10 * before)
 
+    def test_quick_keeps_both_ends_of_each_series(self):
+        self.assertEqual([point.at_once for point in growth.chosen(True)], [1, 10, 100, 4000])
+        self.assertEqual(growth.chosen(False), growth.PODS)
+
     def test_the_explanation_names_each_size_with_its_cost(self):
         found = [(growth.NODES[1], 12), (growth.NODES[0], 11), (growth.PODS[0], 10)]
         self.assertEqual(growth.explain(found, "us"),
