@@ -27,7 +27,7 @@
 #define METADATA_ONLY "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define LOCK_KEY "floor.example/mutex.lock"
 #define LEASE_KEY "floor.example/mutex.lease"
-#define TIMEOUT_MS 10000
+#define TIMEOUT_MS 60000 /* of a machine with much else to do, or valgrind */
 
 struct sender {
     struct run run;
@@ -156,6 +156,7 @@ static void open_sender(struct sender *sender)
         HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT;
     struct hami_error error = HAMI_ERROR_INIT;
     config.kubeconfig = sender->run.kubeconfig;
+    config.request_timeout_ms = TIMEOUT_MS;
     unwatched.flags = HAMI_KUBERNETES_NO_WATCH;
     if (sem_init(&sender->idle, 0, 0) != 0 ||
         hami_kubernetes_new(&config, &sender->client, &error) != 0 ||
