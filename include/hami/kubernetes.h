@@ -309,8 +309,9 @@ HAMI_PUBLIC int hami_kubernetes_calls(hami_kubernetes *client, struct hami_kuber
 struct hami_kubernetes_transport_config {
     size_t size;
     uint32_t flags;                      /* HAMI_KUBERNETES_NO_WATCH */
-    const char *const *scheduler_names;  /* watch unbound pods of these, so that owners are known
-                                            without a read; NULL = none */
+    const char *const *scheduler_names;  /* watch the Pending pods of these: owners that are not bound are
+                                            known without a read, and of those that are bound it is told
+                                            what their node side writes; NULL = none */
     size_t scheduler_name_count;         /* at most 16 */
 };
 #define HAMI_KUBERNETES_TRANSPORT_CONFIG_INIT HAMI_SIZED(struct hami_kubernetes_transport_config)
