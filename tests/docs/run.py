@@ -10,6 +10,7 @@ scripts/newcomer the pages of the three readers in a clean root.
 
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(worlds.HERE.parent / "install"))
 from points import Points  # noqa: E402
 
 HERE_RUN = ("kubesim", "checkout")
+NEEDS = {"docs/start-go.md": "go"}
 
 
 def page_names(root):
@@ -100,7 +102,9 @@ def main():
             found = blocks.read(worlds.ROOT / name, name)
             every += found
             check_marks(points, worlds.ROOT, name, found)
-            if any(block.mark == "run" and block.words in HERE_RUN for block in found):
+            if name in NEEDS and shutil.which(NEEDS[name]) is None:
+                points.skip(f"{name}: its commands", f"there is no {NEEDS[name]} here")
+            elif any(block.mark == "run" and block.words in HERE_RUN for block in found):
                 run_page(points, installed, kubesim_program, name, found)
     finally:
         installed.end()
