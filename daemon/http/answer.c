@@ -41,7 +41,9 @@ static void begin(struct hamid_http_exchange *exchange)
 {
     exchange->close_after = exchange->close_after || exchange->server->draining;
     exchange->gone = NULL;
-    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    if (exchange->body != NULL) {
+        (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    }
 }
 
 static void end(struct hamid_http_exchange *exchange)

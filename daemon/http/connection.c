@@ -38,7 +38,7 @@ void hamid_http_connection_set_timer(struct hamid_http_exchange *exchange,
 /* A handler may have taken some of the body. */
 void hamid_http_connection_count(struct hamid_http_exchange *exchange)
 {
-    size_t length = evbuffer_get_length(exchange->body) +
+    size_t length = (exchange->body != NULL ? evbuffer_get_length(exchange->body) : 0) +
                     evbuffer_get_length(exchange->stream.input) +
                     evbuffer_get_length(exchange->stream.output);
     exchange->server->held_bytes += length - exchange->counted;
@@ -213,6 +213,13 @@ static void accept_head(struct hamid_http_exchange *exchange)
         static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
         (void)evbuffer_add(exchange->stream.output, go_on, sizeof(go_on) - 1);
         (void)event_add(&exchange->writable, NULL);
+    }
+    if (exchange->body == NULL) {
+        exchange->body = evbuffer_new();
+    }
+    if (exchange->body == NULL) {
+        refuse(exchange, 503, refusal_text(503));
+        return;
     }
     hamid_http_connection_set_state(exchange, HAMID_HTTP_BODY);
     continue_body(exchange);
@@ -465,13 +472,12 @@ static bool set_up(struct hamid_http_exchange *exchange, int fd, bool is_unix)
     (void)event_assign(&exchange->writable, server->base, fd, EV_WRITE, on_writable,
                        exchange);
     (void)evtimer_assign(&exchange->timer, server->base, on_timer, exchange);
-    exchange->body = evbuffer_new();
     if (is_unix) {
         note_peer(exchange, fd);
     } else {
         set_socket(fd);
     }
-    return is_good && (ssl != NULL || tls == NULL) && exchange->body != NULL;
+    return is_good && (ssl != NULL || tls == NULL);
 }
 
 void hamid_http_connection_open(struct hamid_http_server *server, int fd, bool is_unix)

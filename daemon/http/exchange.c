@@ -91,6 +91,9 @@ void hamid_http_release_request(struct hamid_http_exchange *exchange)
     }
     free(exchange->request);
     exchange->request = NULL;
-    (void)evbuffer_drain(exchange->body, evbuffer_get_length(exchange->body));
+    if (exchange->body != NULL) {
+        evbuffer_free(exchange->body);
+        exchange->body = NULL;
+    }
     hamid_http_connection_count(exchange);
 }
