@@ -40,8 +40,9 @@ class Stages:
         self.seen = []
 
     def look(self, name, has_idle=True):
+        idle = idle_percent(self.pid) if has_idle else None
         memory = sockets.memory_mb(self.pid, "VmRSS")
-        self.seen.append((name, memory, idle_percent(self.pid) if has_idle else None))
+        self.seen.append((name, memory, idle))
         return memory
 
 

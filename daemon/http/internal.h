@@ -68,7 +68,7 @@ struct hamid_http_exchange {
     struct hamid_http_request *request; /* NULL = none, or let go */
     const struct hamid_http_route *route;
     struct hamid_http_chunks chunks;
-    struct evbuffer *body; /* NULL until a head was accepted, and when let go */
+    struct evbuffer *body;    /* NULL until a head was accepted, and when let go */
     const char *header_lines; /* NULL = none */
     size_t counted;           /* bytes that the server's held_bytes has of this one */
     void (*gone)(void *data);
