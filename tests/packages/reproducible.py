@@ -22,7 +22,7 @@ SECOND = {"folder": "some/deeper/second-folder", "umask": 0o027, "jobs": "3",
 NOT_COMPARED = (".buildinfo", ".changes")
 
 
-def build(points, work, release, way):
+def build(points, work, release, way, commit):
     """A clone of the commit, packed in this way; the files that came of it."""
     where = work / way["folder"]
     where.mkdir(parents=True)
@@ -34,13 +34,14 @@ def build(points, work, release, way):
     script = f"""set -e
         umask {way['umask']:03o}
         git clone -q {ROOT} {clone}
-        git -C {clone} checkout -q {output(['git', '-C', ROOT, 'rev-parse', 'HEAD']).strip()}
+        git -C {clone} checkout -q {commit}
         meson setup {where}/build {clone} -Dtests=false
         meson dist -C {where}/build --no-tests --formats xztar
         cp {where}/build/meson-dist/*.tar.xz {packed}/haminodelock_{release.version}.orig.tar.xz
         cd {packed}
-        tar -xf *.orig.tar.xz
-        cp -r {clone}/debian {release.folder}/
+        tar -xpf *.orig.tar.xz
+        mkdir -m 755 {release.folder}/debian
+        git -C {clone} archive --format=tar HEAD:debian | tar -xp -C {release.folder}/debian
         cd {release.folder}
         dpkg-buildpackage -us -uc"""
     host = ["unshare", "--uts", "sh", "-c", f"hostname {way['host']}\n{script}"]
@@ -60,8 +61,9 @@ def difference(one, other):
 
 
 def run(points, work, release):
-    first = build(points, work / "first", release, FIRST)
-    second = build(points, work / "second", release, SECOND)
+    commit = output(["git", "-C", ROOT, "rev-parse", "HEAD"]).strip()
+    first = build(points, work / "first", release, FIRST, commit)
+    second = build(points, work / "second", release, SECOND, commit)
     points.check(set(first) == set(second), "both have the same files",
                  sorted(set(first) ^ set(second)))
     for name in sorted(set(first) & set(second)):
