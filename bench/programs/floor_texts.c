@@ -90,6 +90,22 @@ void text_binding(char *body, const char *name, const char *uid, const char *nod
          BODY_MAX);
 }
 
+void text_pod(char *body, const char *name, const char *node)
+{
+    fits(snprintf(
+             body, BODY_MAX,
+             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
+             "\"namespace\":\"default\",\"annotations\":{\"hami.io/vgpu-node\":\"%s\","
+             "\"hami.io/vgpu-devices-to-allocate\":"
+             "\"GPU-%s-0,NVIDIA,1024,5:;\"}},"
+             "\"spec\":{\"schedulerName\":\"bench-scheduler\",\"containers\":[{"
+             "\"name\":\"work\",\"image\":\"registry.example/work:1\","
+             "\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"},"
+             "\"requests\":{\"nvidia.com/gpu\":\"1\"}}}]}}",
+             name, node, node),
+         BODY_MAX);
+}
+
 void text_success(char *body, const char *uid, uint64_t fence)
 {
     fits(snprintf(body, BODY_MAX,

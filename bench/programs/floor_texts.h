@@ -41,6 +41,8 @@ void text_node_begin(char *body, const struct pair *pair);
 void text_node_patch(char *body, const struct pair *pair);
 void text_binding(char *body, const char *name, const char *uid, const char *node,
                   uint64_t fence);
+/* One that asks for one device of that node, as HAMi's filter leaves it. */
+void text_pod(char *body, const char *name, const char *node);
 void text_success(char *body, const char *uid, uint64_t fence);
 
 /* Of the clock that nobody sets. */

@@ -231,14 +231,12 @@ static int take_head(struct hamid_http_exchange *exchange, size_t length)
 {
     struct hamid_http_request *request = malloc(sizeof(*request));
     char *text = malloc(length + 1);
-    if (request == NULL || text == NULL) {
-        free(request);
-        free(text);
-        return -1;
+    int status = -1;
+    if (request != NULL && text != NULL) {
+        (void)evbuffer_remove(exchange->stream.input, text, length);
+        text[length] = '\0';
+        status = hamid_http_head_parse(text, length, &request->head);
     }
-    (void)evbuffer_remove(exchange->stream.input, text, length);
-    text[length] = '\0';
-    int status = hamid_http_head_parse(text, length, &request->head);
     if (status != 0) {
         free(request);
         free(text);
