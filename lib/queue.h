@@ -12,10 +12,11 @@
  *
  * The bound: whoever is put before a waiter that was there already, overtakes it. A
  * waiter that was overtaken `overtaken_max` times is passed by no newcomer any more, and
- * so are all who stand before it. One that comes back to its old place overtakes nobody
- * of its lane, and follows no group. A waiter that left takes the count along with its
- * place: who was overtaken so often before it left comes back before everybody that came
- * later, of whatever lane. So nobody starves.
+ * so are all who stand before it. Where one stands is settled when it comes: if who kept
+ * it back leaves, it stays there, and its lane behind it. One that comes back to its old
+ * place overtakes nobody of its lane, and follows no group. A waiter that left takes the
+ * count along with its place: who was overtaken so often before it left comes back before
+ * everybody that came later, of whatever lane. So nobody starves.
  */
 #ifndef HAMI_LIB_QUEUE_H
 #define HAMI_LIB_QUEUE_H

@@ -16,7 +16,9 @@
  * replica's manager was told, over all tries of the waiter that kept their place. A lower
  * priority that came later never goes before a higher one. One that came while nobody
  * could have been overtaken too often has to pass: who has a higher priority, all of
- * lower ones; who joins its group, those of no group that came after its fellow.
+ * lower ones; who joins its group, those of no group that came after its fellow. But it
+ * passes nobody of its own priority or a higher one. So it stays behind those whom one of
+ * these had to stay behind when that one came, even if the reason for that has left.
  */
 #include "checker_internal.h"
 
@@ -67,10 +69,16 @@ static void check_overtaking(struct world *world, const struct acquire *acquire,
     }
 }
 
+/* It stands before all of lower priorities that came later than this. */
+static uint64_t stands_before_ns(const struct acquire *waiting)
+{
+    return waiting->passes ? waiting->behind_ns : waiting->since_ns;
+}
+
 static bool is_passed(const struct acquire *waiting, const struct acquire *granted)
 {
     if (waiting->priority > granted->priority) {
-        return waiting->passes || waiting->since_ns < granted->since_ns;
+        return stands_before_ns(waiting) < granted->since_ns;
     }
     return waiting->passes && waiting->group != 0 && granted->group == 0 &&
            waiting->fellow_ns != 0 && waiting->fellow_ns < granted->since_ns &&
@@ -99,19 +107,31 @@ static bool may_overtake(const struct acquire *acquire, const struct acquire *wa
            (acquire->priority == waiting->priority && acquire->group != 0);
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 void checker_queued(struct world *world, struct acquire *acquire)
 {
     const struct node *node = acquire->node;
     const struct replica *replica = &world->replicas[acquire->replica];
-    uint64_t fellow_place = 0;
+    uint64_t fellow_place = 0, higher_ns = 0;
 
     acquire->passes = true;
+    acquire->behind_ns = acquire->fellow_ns = 0;
     acquire->joins = node->served[acquire->replica].group == acquire->group &&
                      node->served[acquire->replica].lane == acquire->priority;
     for (struct acquire *at = node->first[acquire->replica]; at; at = at->next) {
         acquire->passes = acquire->passes && at->rivals < replica->overtaken_max &&
                           (!at->returned || at->place_sure);
         at->rivals += may_overtake(acquire, at);
+        if (at->priority >= acquire->priority) {
+            acquire->behind_ns = later(acquire->behind_ns, stands_before_ns(at));
+        }
+        if (at->priority > acquire->priority) {
+            higher_ns = later(higher_ns, stands_before_ns(at));
+        }
         if (acquire->group != 0 && at->group == acquire->group &&
             at->priority == acquire->priority) {
             acquire->joins = true;
@@ -120,6 +140,9 @@ void checker_queued(struct world *world, struct acquire *acquire)
                 acquire->fellow_ns = at->returned ? 0 : at->since_ns;
             }
         }
+    }
+    if (acquire->fellow_ns != 0) {
+        acquire->fellow_ns = later(acquire->fellow_ns, higher_ns);
     }
 }
 

@@ -134,6 +134,49 @@ START_TEST(a_higher_priority_that_may_pass_has_to)
 }
 END_TEST
 
+START_TEST(a_higher_priority_stays_behind_its_elder_that_could_not_pass)
+{
+    come(0, 0, 0); /* of a lower priority, and before all others */
+    come(2, -1, 0);
+    come(3, 0, 0);
+    come(4, 0, 0);
+    waits[2].rivals = 2; /* overtaken as often as may be */
+    if (_i != 1) {
+        come(5, 1, 0); /* can't pass */
+    }
+    leave(2);
+    come(6, 0, 0);
+    if (_i == 3) {
+        leave(5);
+    }
+    come(1, _i == 2 ? 2 : 1, 0);
+    serve(0);
+    if (_i == 4) {
+        leave(5);
+        serve(3);
+        serve(4);
+        assert_seen(0);
+        serve(6); /* came later than that elder */
+    }
+    assert_seen(_i == 0 ? 0 : 1);
+}
+END_TEST
+
+START_TEST(a_member_stays_behind_a_higher_priority_that_could_not_pass)
+{
+    come(0, 0, 5);
+    come(2, -1, 0);
+    come(3, 0, 0);
+    waits[2].rivals = 2;
+    come(4, _i == 0 ? 1 : 0, 0); /* can't pass */
+    leave(2);
+    come(1, 0, 5);
+    serve(0);
+    serve(3);
+    assert_seen(_i == 0 ? 0 : 1);
+}
+END_TEST
+
 START_TEST(a_member_goes_before_others_only_where_its_group_waited_or_was_served)
 {
     if (_i == 0) {
@@ -199,6 +242,10 @@ int main(void)
     tcase_add_test(tcase, what_a_waiter_was_overtaken_before_it_came_back_counts);
     tcase_add_loop_test(tcase, a_lower_priority_that_came_later_never_goes_first, 0, 3);
     tcase_add_loop_test(tcase, a_higher_priority_that_may_pass_has_to, 0, 2);
+    tcase_add_loop_test(
+        tcase, a_higher_priority_stays_behind_its_elder_that_could_not_pass, 0, 5);
+    tcase_add_loop_test(
+        tcase, a_member_stays_behind_a_higher_priority_that_could_not_pass, 0, 2);
     tcase_add_loop_test(
         tcase, a_member_goes_before_others_only_where_its_group_waited_or_was_served, 0,
         4);

@@ -159,7 +159,10 @@ struct acquire {
     unsigned rivals;    /* that came later and might overtake it, over all its tries */
     bool joins;         /* when it came its group waited, or was served */
     bool passes;        /* when it came nobody had been overtaken too often */
-    uint64_t fellow_ns; /* arrival of its group's last member then; 0 = none */
+    uint64_t behind_ns; /* if it passes: but none of those that came until then */
+    /* arrival of its group's last member then, or later where a higher priority keeps it
+     * back; 0 = none */
+    uint64_t fellow_ns;
     hami_wait *wait;
     hami_lease *lease;
     bool waiting, ended, leaving, releasing, over;

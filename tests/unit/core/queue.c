@@ -120,6 +120,31 @@ START_TEST(priorities_are_lanes_with_bounded_overtaking)
 }
 END_TEST
 
+START_TEST(nobody_passes_its_elder_that_had_to_stay_behind_one_that_has_left)
+{
+    struct hami_internal_queue queue;
+    struct grouped waiters[9];
+
+    start(&queue, 2);
+    insert(&queue, &waiters[0], 1, 0, 0);
+    insert(&queue, &waiters[1], 2, -1, 0);
+    insert(&queue, &waiters[2], 3, 0, 0);
+    insert(&queue, &waiters[3], 4, 0, 0);
+    insert(&queue, &waiters[4], 5, 1, 0); /* the second was passed twice by now */
+    insert(&queue, &waiters[5], 6, 0, 0);
+    assert_order(&queue, "1 3 4 2 5 6");
+    leave(&queue, &waiters[1]);
+    insert(&queue, &waiters[6], 7, 1, 0);
+    insert(&queue, &waiters[7], 8, 2, 0);
+    assert_order(&queue, "8 1 3 4 5 7 6");
+    for (size_t i = 4; i < 7; i++) {
+        leave(&queue, &waiters[i]);
+    }
+    insert(&queue, &waiters[8], 9, 1, 0);
+    assert_order(&queue, "8 9 1 3 4");
+}
+END_TEST
+
 START_TEST(members_of_a_group_follow_each_other_within_their_lane)
 {
     struct hami_internal_queue queue;
@@ -440,6 +465,8 @@ int main(void)
 
     tcase_add_test(pure, one_that_comes_back_is_put_where_its_number_says);
     tcase_add_test(pure, priorities_are_lanes_with_bounded_overtaking);
+    tcase_add_test(pure,
+                   nobody_passes_its_elder_that_had_to_stay_behind_one_that_has_left);
     tcase_add_test(pure, members_of_a_group_follow_each_other_within_their_lane);
     tcase_add_test(pure,
                    one_that_comes_back_does_not_mind_members_that_were_put_before_others);
