@@ -180,7 +180,10 @@ static int start_lock(struct service *service)
     const struct scheduler_options *options = &service->options;
     config.transport = service->transport;
     config.flags = options->expire_bound_owners ? HAMI_NODELOCK_EXPIRE_BOUND_OWNERS : 0;
-    config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
+    /* Without a watch of its pods it would not be told when one is served. */
+    if (options->scheduler_names.count > 0) {
+        config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
+    }
     if (strcmp(options->admission, "patience") == 0) {
         config.flags |= HAMI_NODELOCK_REFUSE_EARLY;
     }

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a lease says about who frees, where the node side would leave it to the scheduler's."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from scheduler_api import world  # noqa: E402
+from tests import peers  # noqa: E402
+
+AGENT = "hami.io/mutex.agent"
+LEASE = "hami.io/mutex.lease"
+
+
+class LeavingWorld(world.World):
+    """Its nodes' agents leave the locks of pods that are served to the scheduler side."""
+
+    def start_hamid(self, listen="127.0.0.1:0"):
+        for node in self.nodes:
+            status, answer = self.server.request(
+                "PATCH", f"/api/v1/nodes/{node}",
+                {"metadata": {"annotations": {AGENT: "1,free=scheduler"}}},
+                "application/merge-patch+json")
+            assert status == 200, answer
+        super().start_hamid(listen)
+
+    def lease(self, node="gpu-0"):
+        _, found = self.server.request("GET", f"/api/v1/nodes/{node}")
+        return json.loads(found["metadata"]["annotations"].get(LEASE, "{}"))
+
+    def lease_of_a_pod(self):
+        self.bind("a")
+        peers.wait_for(lambda: "a" in self.answers)
+        assert self.answers["a"] == "", self.answers
+        return self.lease()
+
+
+class WhoFrees(unittest.TestCase):
+
+    def test_that_a_scheduler_side_frees_the_locks_of_pods_that_it_watches(self):
+        with LeavingWorld(f"--scheduler-name={world.SCHEDULER}") as running:
+            self.assertEqual(running.lease_of_a_pod()["free"], "scheduler")
+
+    def test_that_one_without_a_watch_of_pods_leaves_them_to_the_node_side(self):
+        with LeavingWorld() as running:
+            self.assertEqual(running.lease_of_a_pod()["free"], "node")
+
+
+if __name__ == "__main__":
+    unittest.main()
