@@ -285,6 +285,28 @@ START_TEST(a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only)
 }
 END_TEST
 
+START_TEST(a_pod_that_is_told_of_again_and_again_does_not_put_off_what_is_done)
+{
+    static struct scripted_wait a, b;
+
+    scripted_acquire(&a, "n1", "a", 1000);
+    uint64_t fence = bind(&a, "a");
+    for (int told = 0; told < 10; told++) {
+        serve("a", HAMI_BIND_PHASE_SUCCESS, fence);
+        scripted_advance(STANDS_MS / 4);
+    }
+    ck_assert_str_eq(scripted_lock_value("n1"), "");
+    put_foreign("7", "node");
+    scripted_acquire(&b, "n1", "b", 5000);
+    for (int told = 0; told < 10; told++) {
+        serve_theirs();
+        scripted_advance(NODE_FREES_MS / 4);
+    }
+    ck_assert(b.ended && b.code == 0);
+    (void)bind(&b, "b");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("done");
@@ -307,6 +329,8 @@ int main(void)
     tcase_add_test(cases, a_lock_of_another_manager_is_left_to_it_while_nobody_waits);
     tcase_add_test(cases,
                    a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only);
+    tcase_add_test(cases,
+                   a_pod_that_is_told_of_again_and_again_does_not_put_off_what_is_done);
     suite_add_tcase(suite, plain);
     suite_add_tcase(suite, cases);
     return scripted_run(suite);
