@@ -158,6 +158,18 @@ static bool needs_texts(const struct write *write)
     return false;
 }
 
+/* Values that are to come to the node; one that is replaced or removed is there. */
+static size_t count_new(const struct write *write)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < write->count; i++) {
+        const struct write_texts *texts = &write->texts[i];
+        count += texts->bytes > 0 && (!texts->seat || texts->seat->absent);
+    }
+    return count;
+}
+
 /* A seat for a key that has none; there is one, it was counted before. */
 static struct hami_internal_store_value *take_seat(struct hami_internal_store_node *node,
                                                    struct write_texts *texts)
@@ -187,7 +199,8 @@ static void put_value(struct write *write, struct hami_internal_store_node *node
     struct hami_internal_store_value *seat = texts->seat;
 
     write->changed = true;
-    if (!seat) { /* an edit before may have put the same key */
+    /* An edit before may have put the same key, or taken the seat of an absent one. */
+    if (!seat || strcmp(seat->key->text, write->edits[i].key) != 0) {
         seat = hami_internal_store_seat(node, write->edits[i].key);
     }
     if (!value) {
@@ -240,8 +253,8 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
         write->made = NULL;
         list_insert(hami_internal_store_bucket(memory->nodes, node->name), &node->link);
     }
-    if (node &&
-        node->value_count - node->absent_count + write->count > STORE_VALUES_MAX) {
+    if (is_write && node->value_count - node->absent_count + count_new(write) >
+                        STORE_VALUES_MAX) {
         return HAMI_E_NOMEM;
     }
     for (size_t i = 0; i < write->count; i++) {

@@ -99,6 +99,34 @@ START_TEST(permits_are_that_many_records)
 }
 END_TEST
 
+/* A node's store has 256 seats, and keeps those of values that were removed. */
+START_TEST(a_take_on_a_node_full_of_values_puts_each_into_a_seat_of_its_own)
+{
+    static struct scripted_wait a;
+    char key[64], value[512];
+
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, "x"), 0);
+    for (int i = 1; i < 256; i++) {
+        (void)snprintf(key, sizeof(key), "example.com/%d", i);
+        ck_assert_int_eq(hami_memory_put(scripted_store, "n1", key, "x"), 0);
+    }
+    ck_assert_int_eq(
+        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, NULL), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", key, NULL), 0);
+    scripted_acquire(&a, "n1", "a", 1000);
+    ck_assert_int_eq(a.code, 0);
+    ck_assert_str_eq(scripted_lock_value("n1"), "2026-01-02T03:04:05Z,default,a");
+    ck_assert_int_eq(hami_memory_get(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, value,
+                                     sizeof(value)),
+                     0);
+    ck_assert_uint_eq(scripted_record("n1").fence, hami_lease_fence(a.lease));
+    struct scripted_done done;
+    scripted_release(&done, a.lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keys");
@@ -109,6 +137,8 @@ int main(void)
     tcase_add_test(simple, several_keys_are_one_grant_and_one_write_or_none_case_1_23);
     tcase_add_test(simple,
                    a_younger_waiter_may_not_take_a_key_that_an_older_one_waits_for);
+    tcase_add_test(simple,
+                   a_take_on_a_node_full_of_values_puts_each_into_a_seat_of_its_own);
     suite_add_tcase(suite, simple);
     tcase_add_test(bare, permits_are_that_many_records);
     suite_add_tcase(suite, bare);
