@@ -330,9 +330,11 @@ void hami_internal_queue_insert(struct hami_internal_queue *queue,
                                 struct hami_internal_waiter *waiter)
 {
     struct spot spot = find_spot(queue, waiter);
+    /* Tries have no place: all of one number would make the tree a list. */
+    uint64_t number = waiter->place ? waiter->place : (uint64_t)(uintptr_t)waiter;
 
     waiter->pending = 0;
-    hami_internal_tree_insert(&queue->order, spot.behind, &waiter->branch, waiter->place);
+    hami_internal_tree_insert(&queue->order, spot.behind, &waiter->branch, number);
     queue->first = spot.behind ? queue->first : waiter;
     if (spot.overtakes) {
         overtake_behind(queue, &waiter->branch);

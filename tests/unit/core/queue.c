@@ -458,6 +458,30 @@ START_TEST(very_many_waiters_leave_and_come_back_in_any_order)
 }
 END_TEST
 
+START_TEST(very_many_tries_at_a_time_make_no_list_of_the_tree)
+{
+    enum { MANY = 2000, DEEP = 100 };
+    struct hami_internal_queue queue;
+    struct grouped *many = calloc(MANY, sizeof(*many));
+
+    ck_assert_ptr_nonnull(many);
+    start(&queue, 4);
+    for (size_t i = 0; i < MANY; i++) {
+        insert(&queue, &many[i], 0, 0, 0);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        const struct hami_internal_branch *at = &many[i].waiter.branch;
+        size_t depth = 0;
+        ck_assert_uint_eq(hami_internal_tree_rank(at), i);
+        for (; at->parent; at = at->parent) {
+            depth++;
+        }
+        ck_assert_uint_lt(depth, DEEP);
+    }
+    free(many);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("queue");
@@ -478,6 +502,7 @@ int main(void)
         pure, nobody_is_overtaken_more_often_than_is_allowed_whatever_happens, 0, 4);
     tcase_add_test(pure, a_group_that_is_served_is_served_to_its_end);
     tcase_add_test(pure, very_many_waiters_leave_and_come_back_in_any_order);
+    tcase_add_test(pure, very_many_tries_at_a_time_make_no_list_of_the_tree);
     tcase_set_timeout(pure, 60);
     suite_add_tcase(suite, pure);
     return scripted_run(suite);
