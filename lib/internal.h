@@ -124,7 +124,7 @@ struct hami_internal_slot {
     char news_version[64];
     /* what was learned about the owner of this very pair */
     struct hami_internal_facts *facts; /* NULL = nothing */
-    uint64_t facts_ns; /* when that was told; if it is final: first */
+    uint64_t facts_ns;                 /* when that was told; if it is final: first */
     uint64_t asked_ns, ask_next_ns, revoke_next_ns;
     bool asked, revoked, alarmed;
     enum hami_internal_reason reason; /* as last judged */

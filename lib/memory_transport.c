@@ -253,8 +253,8 @@ static int apply(hami_memory *memory, struct write *write, bool is_write)
         write->made = NULL;
         list_insert(hami_internal_store_bucket(memory->nodes, node->name), &node->link);
     }
-    if (is_write && node->value_count - node->absent_count + count_new(write) >
-                        STORE_VALUES_MAX) {
+    if (is_write &&
+        node->value_count - node->absent_count + count_new(write) > STORE_VALUES_MAX) {
         return HAMI_E_NOMEM;
     }
     for (size_t i = 0; i < write->count; i++) {

@@ -272,7 +272,8 @@ static size_t tell_holder(struct hami_internal_node *node, size_t at,
         if (is_holder(node, slot, owner, &(*copy)->facts)) {
             /* Who waits a little after it was told does so once, however often the pod
              * changes meanwhile. */
-            bool is_old = slot->facts && is_holder(node, slot, owner, &slot->facts->facts);
+            bool is_old =
+                slot->facts && is_holder(node, slot, owner, &slot->facts->facts);
             hami_internal_after_free_facts(after, slot->facts);
             slot->facts = *copy;
             slot->facts_ns = is_old ? slot->facts_ns : node->now_ns;

@@ -105,14 +105,14 @@ START_TEST(a_take_on_a_node_full_of_values_puts_each_into_a_seat_of_its_own)
     static struct scripted_wait a;
     char key[64], value[512];
 
-    ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, "x"), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, "x"),
+                     0);
     for (int i = 1; i < 256; i++) {
         (void)snprintf(key, sizeof(key), "example.com/%d", i);
         ck_assert_int_eq(hami_memory_put(scripted_store, "n1", key, "x"), 0);
     }
-    ck_assert_int_eq(
-        hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, NULL), 0);
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_LEASE_KEY, NULL),
+                     0);
     ck_assert_int_eq(hami_memory_put(scripted_store, "n1", key, NULL), 0);
     scripted_acquire(&a, "n1", "a", 1000);
     ck_assert_int_eq(a.code, 0);
