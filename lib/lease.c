@@ -228,8 +228,8 @@ static struct hami_internal_done *make_done(struct hami_nodelock *lock,
     return done;
 }
 
-/* Ends what is past its deadline, unless a free is about to end it all. Returns true if
- * it had ended before. */
+/* Ends what is past its deadline. Returns true if somebody else does that: it has ended,
+ * or a free is about to end it all. */
 static bool expire(struct hami_nodelock *lock, struct hami_internal_node *node,
                    const struct hami_internal_done *done)
 {
@@ -237,8 +237,8 @@ static bool expire(struct hami_nodelock *lock, struct hami_internal_node *node,
 
     atomic_fetch_add(&lock->calls_out, 1);
     (void)pthread_mutex_lock(&node->mutex);
-    bool ended = done->ended;
-    if (ended || atomic_load(&lock->freed)) {
+    bool ended = done->ended || atomic_load(&lock->freed);
+    if (ended) {
         (void)pthread_mutex_unlock(&node->mutex);
     } else {
         hami_internal_after_init(&after, node);
@@ -256,7 +256,7 @@ static void park(struct hami_nodelock *lock, struct hami_internal_node *node,
 
     while (!park_is_done(&done->parking)) {
         if (park_sleep(&done->parking, until_ns) && expire(lock, node, done)) {
-            until_ns = HAMI_DEADLINE_NEVER; /* who ended it is about to say so */
+            until_ns = HAMI_DEADLINE_NEVER; /* who ends it says so */
         }
     }
 }
