@@ -9,12 +9,15 @@ without a certificate, and of one whose certificate has another name: they are b
 import http.client
 import json
 import os
+import pathlib
+import re
 import shutil
 import ssl
 
 from checker import figures
 from cluster import burst, certificates, interplay_world, manifests
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PODS = 40
 WITHIN = 60.0
 NAME = "system:kube-scheduler"
@@ -23,6 +26,13 @@ SERVER = "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\n"
 RELOADS = 'hamid_tls_reloads_total{outcome="taken"}'
 FAILED = 'hamid_tls_handshakes_total{listener="extender",outcome="failed"}'
 DONE = 'hamid_tls_handshakes_total{listener="extender",outcome="done"}'
+
+
+def documented_members():
+    """enableHTTPS and the members of tlsConfig, as docs/tls.md has them."""
+    text = (ROOT / "docs/tls.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```yaml\n(extenders:.*?)```", text, re.DOTALL)
+    return dict(re.findall(r"(enableHTTPS|\w+File): (\S+)", block))
 
 
 class World(interplay_world.World):
@@ -71,11 +81,11 @@ class World(interplay_world.World):
         """kube-scheduler with an extender entry as the documentation has it."""
         entry = manifests.extender(f"https://{self.addresses['hamid-a']}", burst.RESOURCE,
                                    self.filter_url is not None, interplay_world.PATIENCE)
-        entry["enableHTTPS"] = True
-        entry["tlsConfig"] = {"caFile": str(self.files / "ca.crt")}
-        if certificate:
-            entry["tlsConfig"].update(certFile=str(self.files / f"{certificate}.crt"),
-                                      keyFile=str(self.files / f"{certificate}.key"))
+        shown = documented_members()
+        entry["enableHTTPS"] = shown.pop("enableHTTPS") == "true"
+        entry["tlsConfig"] = {
+            member: path.replace("/hamid/scheduler", f"/hamid/{certificate}").replace("/hamid", str(self.files))
+            for member, path in shown.items() if certificate or member == "caFile"}
         words = {"profiles": [{"schedulerName": scheduler}], "extenders": [entry]}
         self.plane.with_ports(1, lambda ports: self.plane.try_scheduler(
             name, self.plane.programs["kube-scheduler"], words, ports[0]))

@@ -67,7 +67,7 @@ def run(place, command, **options):
 def guide(place, language, name):
     """The program of docs/embedding.md in that language, as a file below the work folder."""
     text = (place.source / "docs/embedding.md").read_text()
-    match = re.search(rf"<!-- run -->\n```{language}\n(.*?)```", text, re.DOTALL)
+    match = re.search(rf"<!-- (?:run|file: \S+) -->\n```{language}\n(.*?)```", text, re.DOTALL)
     if not match:
         raise Failed(f"docs/embedding.md has no program in {language}")
     file = place.work / name

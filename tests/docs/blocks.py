@@ -10,6 +10,7 @@ A mark is an HTML comment in the line before the block:
     <!-- from: PATH -->                      the block is a part of that file of the tree
     <!-- same as: PATH -->                   each of its commands is run in that page
     <!-- tested by: PATH -->                 that test takes it from the page
+    <!-- run by: RUNNER -->                  each of its commands is a part of that runner; see runners.py
     <!-- not run: REASON -->                 it can't be run
 
 A `text` block is a drawing, a form or a message, and needs none. Others need one.
@@ -18,7 +19,7 @@ A `text` block is a drawing, a form or a message, and needs none. Others need on
 import dataclasses
 import re
 
-MARK = re.compile(r"^<!-- (run|file|from|same as|tested by|not run): (.*?) -->$")
+MARK = re.compile(r"^<!-- (run|file|from|same as|tested by|run by|not run): (.*?) -->$")
 WHOLE_PAGE = re.compile(r"^<!-- (\w+) blocks are tested by: (\S+) -->$", re.M)
 ENVIRONMENTS = ("kubesim", "checkout", "cluster", "clean root")
 
@@ -145,4 +146,4 @@ def is_part(block, root):
 
 
 def plain(line):
-    return re.sub(r"(^|\s)#.*$", "", line).strip()
+    return re.sub(r"^//!|(^|\s)#.*$", "", line).strip()

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import blocks
+import runners
 import session
 import worlds
 
@@ -27,7 +28,10 @@ NEEDS = {"docs/start-go.md": "go"}
 
 
 def page_names(root):
-    return ["README.md", "deploy/README.md",
+    """What readers are given; below tests/ and bench/ notes of those who work there."""
+    others = [str(path.relative_to(root)) for folder in ("bindings", "deploy", "examples")
+              for path in sorted((root / folder).rglob("README.md"))]
+    return ["README.md", "CONTRIBUTING.md", "SECURITY.md", *others,
             *sorted(f"docs/{path.relative_to(root / 'docs')}" for path in (root / "docs").rglob("*.md"))]
 
 
@@ -47,6 +51,9 @@ def check_marks(points, root, name, found):
         elif block.mark == "same as":
             points.check(blocks.is_run_in(block, blocks.read(root / block.words, block.words)),
                          f"{block.where()}: each command is run in {block.words}")
+        elif block.mark == "run by":
+            what = runners.problem(blocks.commands(block), block.words, root)
+            points.check(not what, f"{block.where()}: each command is a part of {block.words}", what)
 
 
 def environments(installed, kubesim, name):
@@ -56,14 +63,17 @@ def environments(installed, kubesim, name):
             "checkout": (worlds.ROOT, dict(os.environ))}
 
 
-def run_page(points, installed, kubesim_program, name, found):
+def run_page(points, installed, programs, name, found):
+    build, kubesim_program = programs
     with tempfile.TemporaryDirectory(prefix="hami-kubesim-") as temporary:
         kubesim = worlds.Kubesim(kubesim_program, pathlib.Path(temporary))
-        changes = worlds.exchange()
+        changes = {**worlds.exchange(), **worlds.folders(pathlib.Path(temporary), build)}
         places = environments(installed, kubesim, name)
-        sessions, shim = {}, worlds.shim(pathlib.Path(temporary), installed.hamid, changes)
+        sessions, agent, shim = {}, None, worlds.shim(pathlib.Path(temporary), installed.hamid, changes)
         places["kubesim"][1]["PATH"] = f"{shim}:{places['kubesim'][1]['PATH']}"
         try:
+            if any(block.mark == "run" and worlds.AGENT in block.text for block in found):
+                agent = worlds.Agent(installed.hamid, kubesim, changes[worlds.AGENT])
             for block in found:
                 if block.mark == "file":
                     write(places["kubesim"][0], block)
@@ -77,6 +87,8 @@ def run_page(points, installed, kubesim_program, name, found):
         finally:
             for one in sessions.values():
                 one.end()
+            if agent:
+                agent.end()
             kubesim.end()
 
 
@@ -105,7 +117,7 @@ def main():
             if name in NEEDS and shutil.which(NEEDS[name]) is None:
                 points.skip(f"{name}: its commands", f"there is no {NEEDS[name]} here")
             elif any(block.mark == "run" and block.words in HERE_RUN for block in found):
-                run_page(points, installed, kubesim_program, name, found)
+                run_page(points, installed, (build, kubesim_program), name, found)
     finally:
         installed.end()
     summary(every)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import blocks
+import runners
 import session
 import worlds
 
@@ -98,12 +99,28 @@ def check_parts(points):
     points.check(not blocks.is_part(block, worlds.ROOT), "what stands otherwise is none")
 
 
+def check_runners(points):
+    for text, name, good in (
+            ("scripts/test", ".ci/run", True), ("scripts/test --only nothing", ".ci/run", False),
+            ("scripts/bootstrap build test", ".ci/run", True), ("scripts/bootstrap none", ".ci/run", False),
+            ("scripts/packages --only debs --work ../packed", ".ci/run", True),
+            ("scripts/packages --only static", ".ci/run", False),
+            ("scripts/packages --only static", "scripts/nightly", True),
+            ("scripts/reproducible", ".ci/run", False), ("scripts/reproducible", "scripts/nightly", True),
+            ("true", ".ci/run", False), ("scripts/test", "scripts/demo", False)):
+        problem = runners.problem([blocks.Command(text, [])], name, worlds.ROOT)
+        points.check((not problem) == good, f"'{text}' is {'' if good else 'no '}part of {name}", problem)
+    points.check(runners.problem([blocks.Command("scripts/test", ["fine"])], ".ci/run", worlds.ROOT),
+                 "a command of a runner that shows an output is a fault")
+
+
 def main():
     points = Points()
     check_blocks(points)
     check_comparing(points)
     check_session(points)
     check_parts(points)
+    check_runners(points)
     points.end()
 
 

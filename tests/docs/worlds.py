@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -18,6 +19,8 @@ sys.path.insert(0, str(HERE.parent / "install"))
 import installation  # noqa: E402
 
 PORTS = ("127.0.0.1:8080", "127.0.0.1:9397", "localhost:9397", "0.0.0.0:8443")
+AGENT = "/run/hamid/agent.sock"
+AGENT_SECONDS = 20
 KEPT = ("HOME", "LANG", "GOCACHE", "GOMODCACHE", "GOPATH", "CARGO_HOME", "XDG_CACHE_HOME")
 
 
@@ -37,12 +40,25 @@ def exchange():
     return dict(zip(PORTS, real))
 
 
+def folders(folder, build):
+    """Folders of a node, of a reader's shells and of the build, and what stands for them."""
+    for name in ("node-exporter", "plugins", "zsh", "config/fish/completions"):
+        (folder / name).mkdir(parents=True)
+    return {AGENT: str(folder / "agent.sock"), "/var/lib/node-exporter": str(folder / "node-exporter"),
+            "/var/lib/hamid/plugins": str(folder / "plugins"), '"${fpath[1]}': f'"{folder / "zsh"}',
+            "~/.config/": f"{folder / 'config'}/", "build/examples/": f"{build}/examples/"}
+
+
 SHIM = """\
 #!/bin/bash
 # Without a port of its own a scheduler takes those of the pages, and two pages may be tested at a time.
 if [[ ${{1:-}} == scheduler && " $* " != *" --print-config "* && " $* " != *" --help "* ]]; then
     [[ " $*" == *" --listen"* ]] || set -- "$@" --listen={extender}
     [[ " $*" == *" --metrics-listen"* ]] || set -- "$@" --metrics-listen={other}
+fi
+# There is no kubelet here, nor a folder of it.
+if [[ ${{1:-}} == node && " $* " == *" --gateway "* ]]; then
+    set -- "$@" --kubelet-plugins={folder} --socket={folder}/agent.sock
 fi
 exec {hamid} "$@"
 """
@@ -53,7 +69,8 @@ def shim(folder, hamid, changes):
     place = folder / "bin"
     place.mkdir()
     path = place / "hamid"
-    path.write_text(SHIM.format(hamid=hamid, extender=changes[PORTS[0]], other=changes[PORTS[1]]),
+    path.write_text(SHIM.format(hamid=hamid, extender=changes[PORTS[0]], other=changes[PORTS[1]],
+                                 folder=place),
                     encoding="ascii")
     path.chmod(0o755)
     return place
@@ -103,3 +120,27 @@ class Kubesim:
         self.child.terminate()
         self.child.wait()
         self.child.stdout.close()
+
+
+class Agent:
+    """hamid node of the node gpu-0, as it runs where a reader looks at one."""
+
+    def __init__(self, hamid, kubesim, socket_path):
+        self.child = subprocess.Popen(
+            [hamid, "node", "--node", "gpu-0", "--socket", socket_path],
+            env={**os.environ, **kubesim.environment}, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + AGENT_SECONDS
+        while not answers(socket_path) and time.monotonic() < deadline and self.child.returncode is None:
+            try:
+                self.child.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+
+    def end(self):
+        self.child.terminate()
+        self.child.wait()
+
+
+def answers(path):
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(path) == 0

@@ -48,6 +48,8 @@ PARTS = [
          f"{ACQUIRES} acquires of the shipped core with faults", ("cc",), "seed {seed}"),
     Part("parked", "scripts/soak --parked 10000 --nodes 100 --json",
          "10,000 binds that wait in one hamid, over HTTP and TLS; 2 min", ("cc",)),
+    Part("footprint", "scripts/bench --quick --only kubesim --only footprint --only growth",
+         "bursts on a simulated server, memory and growth, as docs/footprint.md has them; 5 min", ("cc",)),
     Part("mutants", "tests/mutants/run --jobs 2",
          "faults put into the library, each seen by the simulation", ("cc",)),
     Part("fuzz", f"scripts/fuzz --seconds {FUZZ_SECONDS} --jobs 2",
