@@ -81,6 +81,7 @@ void hami_internal_history_add(struct hami_internal_history *history,
     }
     bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     if (bytes > history->size) {
+        history->missed = bytes > history->missed ? (uint32_t)bytes : history->missed;
         return;
     }
     struct packed *packed = make_room(history, bytes);
@@ -126,6 +127,9 @@ size_t hami_internal_history_fit(const struct hami_internal_history *history,
     size_t most = HAMI_INTERNAL_HISTORY_BYTES / TYPICAL;
     size_t wanted = used + TYPICAL * ((waiters < most ? waiters : most) + 1);
 
+    if (history && history->missed > wanted) {
+        wanted = history->missed;
+    }
     while (size < wanted && size < HAMI_INTERNAL_HISTORY_BYTES) {
         size *= 2;
     }

@@ -28,7 +28,8 @@ struct hami_internal_history {
     size_t first,
         used; /* of bytes: where the oldest entry begins, and all that is in use */
     uint32_t count;
-    uint32_t size; /* of bytes: a power of two */
+    uint32_t size;   /* of bytes: a power of two */
+    uint32_t missed; /* bytes of the largest entry that found no room in it */
     _Alignas(8) char bytes[];
 };
 

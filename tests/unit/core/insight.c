@@ -130,6 +130,30 @@ START_TEST(a_history_keeps_the_newest_within_its_bounds)
 }
 END_TEST
 
+START_TEST(a_history_grows_for_names_that_it_had_no_room_for)
+{
+    static const size_t length = 253;
+    struct hami_internal_history *small =
+        calloc(1, sizeof(*small) + HAMI_INTERNAL_HISTORY_LEAST);
+    struct hami_internal_hand_over entry;
+    size_t at = 0;
+
+    small->size = HAMI_INTERNAL_HISTORY_LEAST;
+    add(small, 1, length);
+    ck_assert(!hami_internal_history_read(small, &at, &entry));
+    size_t size = hami_internal_history_fit(small, 0);
+    struct hami_internal_history *larger = calloc(1, sizeof(*larger) + size);
+    larger->size = (uint32_t)size;
+    hami_internal_history_move(larger, small);
+    add(larger, 2, length);
+    ck_assert(hami_internal_history_read(larger, &at, &entry));
+    ck_assert_uint_eq(entry.fence, 2);
+    ck_assert_uint_eq(strlen(entry.to.name), length);
+    free(larger);
+    free(small);
+}
+END_TEST
+
 START_TEST(a_history_grows_with_those_who_wait_and_keeps_what_it_has)
 {
     struct hami_internal_history *few =
@@ -477,6 +501,7 @@ int main(void)
     tcase_add_test(pure, expected_waits_follow_from_pace_permits_and_who_is_ahead);
     tcase_add_test(pure, a_history_keeps_the_newest_within_its_bounds);
     tcase_add_test(pure, a_history_grows_with_those_who_wait_and_keeps_what_it_has);
+    tcase_add_test(pure, a_history_grows_for_names_that_it_had_no_room_for);
     tcase_add_checked_fixture(simple, plain, scripted_stop);
     tcase_add_test(simple, a_snapshot_tells_the_last_hand_overs);
     tcase_add_test(simple, a_snapshot_tells_pace_expected_times_and_groups);
