@@ -15,7 +15,8 @@ HERE = ROOT / "tests/packages"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") \
     / "haminodelock"
 
-sys.path.append(str(ROOT / "tests/install"))
+sys.path += [str(ROOT / "tests/install"), str(ROOT / "tests/docs")]
+import blocks  # noqa: E402
 from points import Points  # noqa: E402,F401
 
 
@@ -31,6 +32,16 @@ def version():
 def output(command, **options):
     return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True,
                           check=True, **options).stdout
+
+
+def shown(page, text):
+    """The block of a page that has this text."""
+    [found] = [block for block in blocks.read(ROOT / page, page) if text in block.text]
+    return found
+
+
+def shown_commands(page, text):
+    return [command.text for command in blocks.commands(shown(page, text))]
 
 
 def need(good):

@@ -7,10 +7,11 @@ For this machine's CPU in an empty root; for another one under qemu, where that 
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 
-from common import HERE, ROOT, need, output
+from common import HERE, ROOT, need, output, shown_commands
 
 TARGETS = {"x86_64": ("x86_64-linux-musl", "x86-64"), "aarch64": ("aarch64-linux-musl", "aarch64")}
 
@@ -66,5 +67,11 @@ def run(points, work, release):
     done = subprocess.run([ROOT / "scripts/bootstrap", "--static"], check=False)
     points.check(done.returncode == 0, "the sources are those that are pinned")
     need(done.returncode == 0)
+    shown = [shlex.split(text, comments=True)[1:]
+             for text in shown_commands("docs/packages.md", "scripts/static-build") if "static-build" in text]
+    # Without a target it is for this computer.
+    have = {words[-1] if words else TARGETS[platform.machine()][0] for words in shown}
+    points.check(have <= {target for target, _ in TARGETS.values()},
+                 "each target in docs/packages.md is built", have)
     for cpu in TARGETS:
         run_of(points, work, release, cpu)

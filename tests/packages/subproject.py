@@ -4,7 +4,7 @@
 
 import shutil
 
-from common import HERE, ROOT, digest, offline, output
+from common import HERE, ROOT, digest, offline, output, shown
 
 
 def embedder(points, where, release):
@@ -12,11 +12,10 @@ def embedder(points, where, release):
     shutil.copytree(HERE / "subproject", where)
     for name in ("core.c", "kubernetes.c"):
         shutil.copy(ROOT / "pkgconfig/consumer" / name, where)
-    wrap = where / "subprojects/haminodelock.wrap"
-    text = wrap.read_text(encoding="utf-8")
-    wrap.write_text(text.replace("@VERSION@", release.version).replace("@HASH@", digest(tarball)),
-                    encoding="utf-8")
-    (where / "subprojects/packagefiles").mkdir()
+    (where / "subprojects/packagefiles").mkdir(parents=True)
+    text = shown("docs/packages.md", "[wrap-file]").text
+    (where / "subprojects/haminodelock.wrap").write_text(text.replace("...", digest(tarball)),
+                                                         encoding="utf-8")
     shutil.copy(tarball, where / "subprojects/packagefiles")
 
 
