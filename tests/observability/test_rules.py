@@ -194,6 +194,13 @@ class Names(unittest.TestCase):
         told = set(re.findall(r"^\| `(hamid_[a-z0-9_]+)`", text, re.MULTILINE))
         self.assertEqual(told, self.metrics)
 
+    def test_that_pages_for_operators_send_nobody_to_a_metric_that_is_not_there(self):
+        for name in ("troubleshooting", "node", "operations-monitoring"):
+            text = (worlds.ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+            named = set(re.findall(r"`(hamid_[a-z0-9_]+)[`{]", text))
+            self.assertGreater(len(named), 0, name)
+            self.assertEqual(named - self.metrics - self.exported, set(), name)
+
     def test_that_each_panel_has_a_place_and_a_query(self):
         panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
         self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
