@@ -42,9 +42,6 @@ static void end_replaced(struct hami_internal_node *node, struct hami_internal_s
         return;
     }
     slot->hand_overs = done ? slot->hand_overs + 1 : 0;
-    if (done) {
-        hami_internal_count(&counters->hand_overs);
-    }
     if (old && old->shares > 0) {
         /* One share was handed off, and others are held: they have to be told. */
         hami_internal_node_lose_grant(node, old, HAMI_E_LOST, after);
@@ -94,6 +91,9 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
 {
     enum hami_hand_over how = hand_over(grant);
     tell_takeover(node, grant, after);
+    if (grant->takes_done && grant->takes_from == REASON_NONE) {
+        hami_internal_count(&node->lock->counters.hand_overs);
+    }
     for (size_t i = 0; i < grant->slot_count; i++) {
         struct hami_internal_slot *slot = grant->slots[i];
         end_replaced(node, slot, grant->takes_done, after);

@@ -285,6 +285,29 @@ START_TEST(a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only)
 }
 END_TEST
 
+START_TEST(a_lock_of_several_keys_is_passed_on_once)
+{
+    static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
+    static struct scripted_wait a, b;
+    struct hami_nodelock_request request;
+
+    scripted_request(&request, "n1", "a");
+    request.keys = keys;
+    request.key_count = 2;
+    scripted_acquire_as(&a, &request, 1000);
+    uint64_t fence = bind(&a, "a");
+    scripted_request(&request, "n1", "b");
+    request.keys = keys;
+    request.key_count = 2;
+    scripted_acquire_as(&b, &request, 5000);
+    serve("a", HAMI_BIND_PHASE_SUCCESS, fence);
+    ck_assert(b.ended && b.code == 0);
+    ck_assert_uint_eq(scripted_stats().hand_overs, 1);
+    ck_assert_uint_eq(scripted_stats().grants, 2);
+    (void)bind(&b, "b");
+}
+END_TEST
+
 START_TEST(a_pod_that_is_told_of_again_and_again_does_not_put_off_what_is_done)
 {
     static struct scripted_wait a, b;
@@ -329,6 +352,7 @@ int main(void)
     tcase_add_test(cases, a_lock_of_another_manager_is_left_to_it_while_nobody_waits);
     tcase_add_test(cases,
                    a_done_lock_is_left_to_the_node_side_that_frees_it_for_a_moment_only);
+    tcase_add_test(cases, a_lock_of_several_keys_is_passed_on_once);
     tcase_add_test(cases,
                    a_pod_that_is_told_of_again_and_again_does_not_put_off_what_is_done);
     suite_add_tcase(suite, plain);
