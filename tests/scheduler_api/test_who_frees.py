@@ -49,6 +49,11 @@ class WhoFrees(unittest.TestCase):
         with LeavingWorld() as running:
             self.assertEqual(running.lease_of_a_pod()["free"], "node")
 
+    def test_that_one_that_keeps_locks_in_leases_leaves_them_to_the_node_side(self):
+        with LeavingWorld(f"--scheduler-name={world.SCHEDULER}", "--lock-store=lease+mirror",
+                          "--lease-namespace=default") as running:
+            self.assertEqual(running.lease_of_a_pod()["free"], "node")
+
 
 if __name__ == "__main__":
     unittest.main()
