@@ -8,9 +8,15 @@ server have. Only what is this computer's is put in their place: paths, ports, a
 
 import json
 import re
+import shlex
 import shutil
+import sys
 
 from cluster import burst, chart_pod, chart_tools, deployment, manifests
+
+sys.path.insert(0, str(deployment.ROOT / "tests/docs"))
+
+import blocks  # noqa: E402
 
 RELEASE = "hamid"
 CHECKSUM = "checksum/configuration"
@@ -207,8 +213,7 @@ def run_beside(results, plane, client, tools):
                   deployment_of(client, namespace, SCHEDULER)["spec"])
 
     render = deployment.FOLDER / "kustomize/post-render"
-    tools.need("upgrade", *hami, "--post-renderer", render, "--post-renderer-args",
-               plane.folder / "hamid-put.yaml")
+    tools.need(*shown_upgrade(plane, hami))
     check_beside(results, plane, client, namespace, "charts: HAMi rendered with hamid")
     tools.need("rollback", "hami", "1", *place)
     results.check("hamid" not in containers(client, namespace),
@@ -220,6 +225,16 @@ def run_beside(results, plane, client, tools):
     check_component(results, tools, plane)
     tools.need("uninstall", RELEASE, *place)
     tools.need("uninstall", "hami", *place)
+
+
+def shown_upgrade(plane, hami):
+    """The words for helm in deploy/README.md, with HAMi's release in the place of the dots."""
+    [command] = blocks.shown_commands(deployment.FOLDER / "README.md", "--post-renderer ")
+    words = shlex.split(command)
+    end = words.index("...")
+    places = {"deploy/kustomize/post-render": deployment.FOLDER / "kustomize/post-render",
+              "hamid-put.yaml": plane.folder / "hamid-put.yaml"}
+    return [*words[1:end - 1], *hami, *(places.get(word, word) for word in words[end + 1:])]
 
 
 def commands(notes):

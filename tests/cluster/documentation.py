@@ -23,7 +23,8 @@ import blocks  # noqa: E402
 import session  # noqa: E402
 import worlds  # noqa: E402
 
-PAGES = ("docs/start-embedder.md", "docs/start-go.md", "docs/start-operator.md", "deploy/README.md")
+PAGES = ("docs/start-embedder.md", "docs/start-go.md", "docs/start-operator.md", "deploy/README.md",
+         "deploy/chart/hamid/README.md")
 NODE = "gpu-0"
 LIMIT_SECONDS = 200
 PODS = f"/api/v1/namespaces/{chart_tools.HAMI_NAMESPACE}/pods"

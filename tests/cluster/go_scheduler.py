@@ -11,10 +11,15 @@ import re
 import ssl
 import statistics
 import subprocess
+import sys
 import urllib.request
 
 from checker import events, figures
 from cluster import burst, control_plane, processes, suites
+
+sys.path.insert(0, str(suites.ROOT / "tests/docs"))
+
+import blocks  # noqa: E402
 
 REPEATS = 5  # of each, where the makespans are compared
 MOST = 1.05  # makespan without an extender over that with hamid
@@ -27,9 +32,9 @@ OWN_CHILDREN = ("kubelet", NAME, "kube-scheduler", "hamid-scheduler", "hamid-nod
 
 def find_program():
     """Path of the scheduler; builds it if it is not there, with progress on stderr."""
-    found = subprocess.run(
-        [str(suites.ROOT / "scripts/build-go-scheduler"), "--test", "--build",
-         str(suites.BUILD)], stdout=subprocess.PIPE, text=True, check=False)
+    [shown] = blocks.shown_commands(suites.ROOT / "examples/go-scheduler/README.md", "scripts/")
+    found = subprocess.run([*shown.split(), "--test", "--build", str(suites.BUILD)],
+                           stdout=subprocess.PIPE, text=True, check=False, cwd=suites.ROOT)
     if found.returncode != 0:
         raise processes.Failed("scripts/build-go-scheduler could not test and provide it")
     return found.stdout.strip()

@@ -96,6 +96,12 @@ def mark_block(block, before, everywhere):
         block.mark, block.words = "tested by", everywhere[block.language]
 
 
+def shown_commands(path, text):
+    """The commands of a page that have this text, on one line each."""
+    return [command.text.replace("\\\n", " ") for block in read(path, path.name) if block.language == "console"
+            for command in commands(block) if text in command.text]
+
+
 def commands(block):
     found = []
     for line in block.text.splitlines():

@@ -40,10 +40,6 @@ def shown(page, text):
     return found
 
 
-def shown_commands(page, text):
-    return [command.text for command in blocks.commands(shown(page, text))]
-
-
 def need(good):
     if not good:
         raise Stop()

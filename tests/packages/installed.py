@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import debs
-from common import ROOT, offline, shown_commands
+from common import ROOT, blocks, offline
 
 SKIPPED = ("/var/lib/dpkg", "/var/lib/apt", "/var/log", "/var/cache", "/tmp", "/run", "/proc", "/sys", "/dev")
 
@@ -95,7 +95,7 @@ def trial(base, source, kubesim, files):
     subprocess.run(["cp", *files, kubesim, root / "packages"], check=True)
     before = set(written(base / "upper"))
     names = [pathlib.Path(file).name.split("_")[0] for file in files]
-    [command] = [one for one in shown_commands("docs/packages.md", "apt install") if "apt install" in one]
+    [command] = blocks.shown_commands(ROOT / "docs/packages.md", "apt install")
     code, text = inside(root, "sh", "-c", f"cd /packages && {command}")
     if not said(code == 0, "the command in docs/packages.md installs what people run", text):
         return 1

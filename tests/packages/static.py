@@ -11,7 +11,7 @@ import shlex
 import shutil
 import subprocess
 
-from common import HERE, ROOT, need, output, shown_commands
+from common import HERE, ROOT, blocks, need, output
 
 TARGETS = {"x86_64": ("x86_64-linux-musl", "x86-64"), "aarch64": ("aarch64-linux-musl", "aarch64")}
 
@@ -68,7 +68,7 @@ def run(points, work, release):
     points.check(done.returncode == 0, "the sources are those that are pinned")
     need(done.returncode == 0)
     shown = [shlex.split(text, comments=True)[1:]
-             for text in shown_commands("docs/packages.md", "scripts/static-build") if "static-build" in text]
+             for text in blocks.shown_commands(ROOT / "docs/packages.md", "scripts/static-build")]
     # Without a target it is for this computer.
     have = {words[-1] if words else TARGETS[platform.machine()][0] for words in shown}
     points.check(have <= {target for target, _ in TARGETS.values()},
