@@ -4,10 +4,17 @@
 knows nothing of us, behind the gateway."""
 
 import pathlib
+import shlex
+import subprocess
+import sys
 
-from cluster import burst, kubelet_node, suites
+from cluster import burst, control_plane, kubelet_node, suites
 from cluster import kubelet_scene as scenes
 from cluster.kubelet_kinds import right
+
+sys.path.insert(0, str(suites.ROOT / "tests/docs"))
+
+import blocks  # noqa: E402
 
 PODS = 16
 AFTER = 4
@@ -31,13 +38,26 @@ def _devices_file(scene):
     return path
 
 
+def _shown(text, places):
+    """A command of the plugin's README.md as words, with this computer's in the place of the page's."""
+    [command] = blocks.shown_commands(suites.ROOT / "examples/device-plugin/README.md", text)
+    words = shlex.split(command.replace("$(hostname)", kubelet_node.NAME))
+    return [places.get(word, word) for word in words]
+
+
 def _example(results, scene):
     """examples/device-plugin speaks with the API server itself; no agent takes part."""
-    scene.group.start(EXAMPLE, [
-        suites.BUILD / "examples/device-plugin/hami-device-plugin",
-        f"--node={kubelet_node.NAME}", f"--devices={_devices_file(scene)}",
-        f"--kubeconfig={scene.plane.kubeconfig('hamid-node')}"])
+    scene.group.start(EXAMPLE, _shown("hami-device-plugin --node", {
+        "hami-device-plugin": suites.BUILD / "examples/device-plugin/hami-device-plugin",
+        "devices.yaml": _devices_file(scene),
+        "/etc/kubernetes/kubelet.conf": scene.plane.kubeconfig("hamid-node")}))
     scene.node.wait_allocatable(GPU, scenes.DEVICES)
+    kubectl = control_plane.find_programs(scene.plane.version, ("kubectl",))["kubectl"]
+    said = subprocess.run(
+        [*_shown("kubectl get node", {"kubectl": kubectl}), f"--kubeconfig={scene.plane.kubeconfig()}"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
+    results.check(f'"{GPU}":"{scenes.DEVICES}"' in said and '"hami.io/node-nvidia-register":' in said,
+                  "the command in the example plugin's README shows resource and annotation", said)
     scene.create(scenes.burst_pods("example", GPU, PODS, seed=5))
     results.check(scene.wait_served("example", AFTER), "the example plugin serves pods")
     scene.group.kill(EXAMPLE)
