@@ -313,8 +313,3 @@ void hamid_grpc_connection_go_away(struct hamid_grpc_connection *connection)
         NULL, 0);
     hamid_grpc_connection_schedule(connection);
 }
-
-bool hamid_grpc_connection_is_idle(const struct hamid_grpc_connection *connection)
-{
-    return LIST_EMPTY(&connection->streams);
-}

@@ -100,8 +100,6 @@ void hamid_grpc_connection_close(struct hamid_grpc_connection *connection);
 /* Tells the other side that no new call is taken. */
 void hamid_grpc_connection_go_away(struct hamid_grpc_connection *connection);
 
-bool hamid_grpc_connection_is_idle(const struct hamid_grpc_connection *connection);
-
 /* ---- streams ----------------------------------------------------------------------- */
 
 /* Readies a stream; false without memory. */

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hamid_http_method(const struct hamid_http_exchange *exchange)
-{
-    return exchange->request != NULL ? exchange->request->head.method : NULL;
-}
-
 const char *hamid_http_path(const struct hamid_http_exchange *exchange)
 {
     return exchange->request != NULL ? exchange->request->head.path : NULL;

@@ -141,7 +141,6 @@ bool hamid_http_is_loopback(const char *text);
 
 /* ---- one exchange. Texts are borrowed until the answer. ------------------------- */
 
-const char *hamid_http_method(const struct hamid_http_exchange *exchange);
 const char *hamid_http_path(const struct hamid_http_exchange *exchange);
 const char *hamid_http_query(const struct hamid_http_exchange *exchange); /* "" without */
 bool hamid_http_has_query(const struct hamid_http_exchange *exchange, const char *word);

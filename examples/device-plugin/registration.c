@@ -283,11 +283,6 @@ struct registration *registration_new(const struct registration_config *config)
     return registration;
 }
 
-bool registration_is_done(const struct registration *registration)
-{
-    return registration->is_done;
-}
-
 void registration_stop(struct registration *registration)
 {
     registration->is_stopped = true;
@@ -300,12 +295,6 @@ void registration_stop(struct registration *registration)
     if (registration->server != NULL) {
         hamid_grpc_server_stop(registration->server);
     }
-}
-
-size_t registration_calls(const struct registration *registration)
-{
-    return registration->server != NULL ? hamid_grpc_server_calls(registration->server)
-                                        : 0;
 }
 
 struct registration *registration_free(struct registration *registration)

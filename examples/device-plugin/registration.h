@@ -27,14 +27,8 @@ struct registration_config {
  * config's texts are borrowed. NULL without memory. */
 struct registration *registration_new(const struct registration_config *config);
 
-/* Is the kubelet told, since it was last started? */
-bool registration_is_done(const struct registration *registration);
-
 /* Takes no new calls. */
 void registration_stop(struct registration *registration);
-
-/* Calls that have not ended. */
-size_t registration_calls(const struct registration *registration);
 
 /* Ends all calls and removes the socket. Takes NULL, returns NULL. */
 struct registration *registration_free(struct registration *registration);

@@ -38,13 +38,6 @@ static void destroy(struct hami_internal_annotation *owner)
     free(owner);
 }
 
-void hami_internal_annotation_reference(struct hami_internal_annotation *owner)
-{
-    pthread_mutex_lock(&owner->mutex);
-    owner->references++;
-    pthread_mutex_unlock(&owner->mutex);
-}
-
 void hami_internal_annotation_unreference(struct hami_internal_annotation *owner)
 {
     pthread_mutex_lock(&owner->mutex);

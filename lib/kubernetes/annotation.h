@@ -153,7 +153,6 @@ int hami_internal_annotation_send_request(
     struct hami_kubernetes_request *request, bool reserve,
     hami_internal_annotation_step_fn step);
 
-void hami_internal_annotation_reference(struct hami_internal_annotation *owner);
 void hami_internal_annotation_unreference(struct hami_internal_annotation *owner);
 
 /* One line about an answer, with the time it waited here where that is worth telling. */

@@ -22,7 +22,6 @@ CONTAINER_IMAGE = "haminodelock.test/container:1"
 PAUSE_IMAGE = "haminodelock.test/pause:1"
 CONTAINERD = "/run/containerd/containerd.sock"
 POD_RESOURCES = pathlib.Path("/var/lib/kubelet/pod-resources/kubelet.sock")
-CHECKPOINT = pathlib.Path("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint")
 SHIM = "containerd-shim-runc-v2"
 READY_PATIENCE = 60
 

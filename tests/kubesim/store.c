@@ -297,11 +297,6 @@ const struct sim_change *sim_store_change(const struct sim_store *store, uint64_
                                                                : NULL;
 }
 
-uint64_t sim_store_oldest(const struct sim_store *store)
-{
-    return store->floor;
-}
-
 void sim_store_compact(struct sim_store *store)
 {
     while (store->floor < store->version) {

@@ -56,8 +56,6 @@ void sim_store_list_free(struct sim_object **list, size_t count);
 /* The change that made VERSION; NULL when it is not (or no longer) in the history. */
 const struct sim_change *sim_store_change(const struct sim_store *store,
                                           uint64_t version);
-/* The oldest version that a watch can start from. */
-uint64_t sim_store_oldest(const struct sim_store *store);
 void sim_store_compact(struct sim_store *store);
 
 struct sim_object *sim_object_ref(struct sim_object *object);

@@ -18,7 +18,6 @@ PATIENCE = 60
 STARTS = 5
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Tab": "\ue004", "ArrowDown": "\ue015",
         "ArrowUp": "\ue013", "ArrowRight": "\ue014", "End": "\ue010", "Home": "\ue011", "Shift": "\ue008", " ": " "}
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 def is_there():

@@ -77,12 +77,6 @@ void hamictl_expect(const char *text)
                   hamictl_output);
 }
 
-void hamictl_expect_none(const char *text)
-{
-    ck_assert_msg(strstr(hamictl_output, text) == NULL, "'%s' is in: %s", text,
-                  hamictl_output);
-}
-
 void hamictl_start_with_a_queue(struct running *running, struct http_client *clients)
 {
     running_start(running, NULL);

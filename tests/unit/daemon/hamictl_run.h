@@ -20,9 +20,8 @@ int hamictl_run(const struct running *running, const char *arguments, ...)
 int hamictl_terminal(const struct running *running, const char *typed,
                      const char *arguments);
 
-/* Asserts that the output has this text, or lacks it. */
+/* Asserts that the output has this text. */
 void hamictl_expect(const char *text);
-void hamictl_expect_none(const char *text);
 
 /* p0 holds n1 and is bound there, p1 waits. */
 void hamictl_start_with_a_queue(struct running *running, struct http_client *clients);

@@ -119,7 +119,6 @@ OWNER_LOST = CFUNCTYPE(None, c_void_p, c_void_p, POINTER(Error))
 LOG = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 VISIT = CFUNCTYPE(c_int, c_void_p, POINTER(NodeView))
 RECEIVE = CFUNCTYPE(None, c_void_p, POINTER(Result))
-RECEIVE_OWNER = CFUNCTYPE(None, c_void_p, c_int, POINTER(OwnerFacts))
 CALL = CFUNCTYPE(c_int, c_void_p, c_void_p)
 CALL_VOID = CFUNCTYPE(None, c_void_p, c_void_p)
 
