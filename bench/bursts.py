@@ -16,6 +16,7 @@ import threading
 import time
 
 from bench import stages
+from bench.sizes import Size
 from checker import events, figures
 from cluster import api, burst, manifests, processes
 
@@ -24,16 +25,6 @@ NOBODY = "nobody"  # schedulerName of pods that no kube-scheduler takes
 FLOOR_ANNOTATIONS = {"floor.example/mutex.lock": "none", "floor.example/mutex.lease": "none"}
 PHASE = burst.PHASE
 NODES_A_KUBELET = 250  # of one simulated kubelet
-
-
-@dataclasses.dataclass(frozen=True)
-class Size:
-    pods: int
-    nodes: int
-
-    @property
-    def text(self):
-        return f"{self.pods} pods on {self.nodes} node{'s' if self.nodes > 1 else ''}"
 
 
 @dataclasses.dataclass

@@ -8,8 +8,6 @@ node, an Allocate of 20 ms.
 """
 
 import dataclasses
-import shutil
-import subprocess
 
 from bench import bursts
 from cluster import burst, manifests, processes
@@ -56,20 +54,6 @@ POLLING = Kind("reference-polling", "asks again each 100 ms as for a PodGroup, n
 FOUR_NODES = Kind("reference-four-nodes", "fails at once, client-go's default limiter, four nodes",
                   (98.7, 98.7), size=bursts.Size(40, 4))
 KINDS = (POLLING, UNLIMITED, LIMITED)
-
-
-def build(setting):
-    """The program, or None where it can't be built here."""
-    if shutil.which("go") is None:
-        setting.say("burst: no Go here; the reference extender is left out")
-        return None
-    path = setting.build / "bench/reference"
-    ended = subprocess.run(["go", "build", "-o", path, "."], capture_output=True, text=True,
-                           cwd=setting.source / "bench/reference", timeout=300, check=False)
-    if ended.returncode != 0:
-        setting.say(f"burst: the reference extender is left out: {ended.stderr.strip()}")
-        return None
-    return path
 
 
 class Reference(bursts.Way):

@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -60,6 +61,19 @@ class Setting:
                            stdout=sys.stderr)
         subprocess.run(["meson", "compile", "-C", self.build, *targets], check=True,
                        stdout=sys.stderr)
+
+    def build_go(self, name, what):
+        """The program of bench/NAME, or None where it can't be had: then says so of WHAT."""
+        if shutil.which("go") is None:
+            self.say(f"{what} is left out: no Go here")
+            return None
+        path = self.build / "bench" / name
+        ended = subprocess.run(["go", "build", "-o", path, "."], cwd=self.source / "bench" / name,
+                               capture_output=True, text=True, timeout=600, check=False)
+        if ended.returncode != 0:
+            self.say(f"{what} is left out: {ended.stderr.strip()}")
+            return None
+        return path
 
 
 def parse():

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 
+from bench.sizes import Size
 from checker import events
 from cluster import api, processes
 from parked import sockets
@@ -30,17 +31,6 @@ FLOOR = {"metadata": {"annotations": {"floor.example/mutex.lock": "none",
 USERS = ("hamid", "nodes", "floor")
 SECONDS = 120
 TARGETS = ("hamid", "./tests/kubesim/kubesim:executable", "bench-writers", "bench-callers")
-
-
-@dataclasses.dataclass(frozen=True)
-class Size:
-    pods: int
-    nodes: int
-
-    @property
-    def text(self):
-        return (f"{self.pods} pod{'s' if self.pods > 1 else ''} on "
-                f"{self.nodes} node{'s' if self.nodes > 1 else ''}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -207,7 +207,7 @@ def reference_row(kind, outcomes):
 
 
 def _references(setting, world, findings, ours):
-    program = references.build(setting)
+    program = setting.build_go("reference", "burst: the reference extender")
     if program is None:
         findings.notes.append("The reference extender could not be built here (it needs Go).")
         return

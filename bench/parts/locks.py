@@ -6,7 +6,6 @@ Ours does the whole protocol each time: it writes and removes lock and lease, as
 that others may read and write. The others count permits.
 """
 
-import shutil
 import subprocess
 
 from bench import figures, report
@@ -26,7 +25,7 @@ class Program:
     def __init__(self, setting):
         setting.build_targets("bench-locks")
         self.path = setting.build / "bench/bench-locks"
-        self.go = _build_go(setting)
+        self.go = setting.build_go("semaphore", "locks: Go's semaphore")
 
     def number(self, task, lock, *arguments):
         """What it prints for this task, or None if this lock can't be had here."""
@@ -40,19 +39,6 @@ class Program:
         if ended.returncode != 0:
             raise RuntimeError(f"{path.name} {task} {lock}: {ended.stderr.strip()}")
         return float(ended.stdout)
-
-
-def _build_go(setting):
-    if shutil.which("go") is None:
-        setting.say("locks: no Go here; its semaphore is left out")
-        return None
-    path = setting.build / "bench/semaphore"
-    ended = subprocess.run(["go", "build", "-o", path, "."], cwd=setting.source / "bench/semaphore",
-                           capture_output=True, text=True, timeout=300, check=False)
-    if ended.returncode != 0:
-        setting.say(f"locks: Go's semaphore is left out: {ended.stderr.strip()}")
-        return None
-    return path
 
 
 def _turns(setting, program, task, counts, *arguments):

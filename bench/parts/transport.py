@@ -7,17 +7,15 @@ node having one under way at a time: on kubesim, which answers at once, so that 
 cost themselves is most of it, and on a real kube-apiserver. In turns, another first each time.
 """
 
-import base64
 import contextlib
 import dataclasses
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 
-from bench import figures, report
+from bench import figures, report, simulated
 from cluster import api, control_plane, manifests, processes
 
 ABOUT = "guarded patches: the Kubernetes transport, libcurl alone, client-go"
@@ -60,19 +58,6 @@ def commands(build, go):
              TRANSPORT: [build / "bench/bench-patches-hami", "transport"],
              CLIENT: [build / "bench/bench-patches-hami", "client"]}
     return found | ({GO: [go]} if go else {})
-
-
-def _build_go(setting):
-    if shutil.which("go") is None:
-        setting.say("transport: no Go here; client-go is left out")
-        return None
-    path = setting.build / "bench/client-go"
-    ended = subprocess.run(["go", "build", "-o", path, "."], cwd=setting.source / "bench/client-go",
-                           capture_output=True, text=True, timeout=600, check=False)
-    if ended.returncode != 0:
-        setting.say(f"transport: client-go is left out: {ended.stderr.strip()}")
-        return None
-    return path
 
 
 def _one(words, server, calls, nodes):
@@ -152,8 +137,7 @@ def _kubesim(setting):
             group.wait_until("kubesim", child, (folder / "ready").exists, 30)
             text = (folder / "kubeconfig").read_text(encoding="utf-8")
             authority = folder / "authority.pem"
-            authority.write_bytes(base64.b64decode(
-                re.search(r"certificate-authority-data: (\S+)", text)[1]))
+            authority.write_text(simulated.authority(text), encoding="ascii")
             port = json.loads((folder / "ready").read_text(encoding="utf-8"))["port"]
             client = api.Client(port, authority, re.search(r"token: (\S+)", text)[1])
             _make_nodes(client, lambda name: client.need("POST", "/api/v1/nodes",
@@ -175,7 +159,7 @@ def _real(setting):
 def run(setting):
     setting.build_targets("./tests/kubesim/kubesim:executable", "bench-patches-curl",
                           "bench-patches-hami")
-    programs = commands(setting.build, _build_go(setting))
+    programs = commands(setting.build, setting.build_go("client-go", "transport: client-go"))
     findings = figures.Findings(notes=[f"{way}: {SAYS[way]}." for way in programs])
     processes.exit_on_signals()
     try:
