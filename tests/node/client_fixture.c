@@ -16,10 +16,23 @@ void set_up(void)
     error = (struct hami_error)HAMI_ERROR_INIT;
 }
 
+void set_up_pod(void)
+{
+    set_up();
+    world_simple_pod(&world, "a");
+    world_lock(&world, "a");
+}
+
 void tear_down(void)
 {
     hami_handshake_free(handshake);
     world_stop(&world);
+}
+
+void tear_down_faults(void)
+{
+    kubesim_disarm(world.sim, 0);
+    tear_down();
 }
 
 const char *const device_ids[4] = {"d-0", "d-1", "d-2", "d-3"};

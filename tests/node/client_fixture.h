@@ -17,7 +17,9 @@ extern struct hami_error error;
 extern const char *const device_ids[4];
 
 void set_up(void);
+void set_up_pod(void); /* the same with pod "a", which has the lock */
 void tear_down(void);
+void tear_down_faults(void); /* the same where faults may be armed */
 
 /* Asks for a container with that many devices. */
 int begin(size_t count, hami_handshake_job **ret);

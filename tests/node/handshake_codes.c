@@ -13,13 +13,6 @@
 
 static hami_handshake_job *jobs[4];
 
-static void set_up_pod(void)
-{
-    set_up();
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-}
-
 static void ignore_end(void *data, int code, const struct hami_error *ignored)
 {
     (void)data;

@@ -11,20 +11,6 @@
 
 #include "client_fixture.h"
 
-/* A pod that has the lock. */
-static void set_up_pod(void)
-{
-    set_up();
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-}
-
-static void tear_down_faults(void)
-{
-    kubesim_disarm(world.sim, 0);
-    tear_down();
-}
-
 static int begin_within(uint64_t timeout_ms, hami_handshake_job **ret)
 {
     return hami_handshake_begin(handshake, WORLD_GPU, device_ids, 1,

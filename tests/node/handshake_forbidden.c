@@ -14,19 +14,6 @@
 #define TESTS_LATE_MS 3000
 #define TESTS_SHORT_MS 1200
 
-static void set_up_pod(void)
-{
-    set_up();
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-}
-
-static void tear_down_faults(void)
-{
-    kubesim_disarm(world.sim, 0);
-    tear_down();
-}
-
 /* Answers with a status instead of carrying out; count 0: for good. */
 static int answer_with(int status, const char *verb, const char *resource, unsigned count)
 {

@@ -28,13 +28,6 @@ void *__wrap_calloc(size_t count, size_t size)
     return is_out_of_memory ? NULL : __real_calloc(count, size);
 }
 
-static void set_up_pod(void)
-{
-    set_up();
-    world_simple_pod(&world, "a");
-    world_lock(&world, "a");
-}
-
 /* Callbacks that must not come. */
 static void no_end(void *data, int code, const struct hami_error *ignored)
 {
