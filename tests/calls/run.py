@@ -16,12 +16,13 @@ import types
 
 sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[0:1] = [str(TESTS / "standins"), str(TESTS)]
+sys.path[0:1] = [str(TESTS / "standins"), str(TESTS), str(TESTS / "install")]
 
 import calls  # noqa: E402
 from checker import figures  # noqa: E402
 from cluster import processes  # noqa: E402
 from demo import building, simulated  # noqa: E402
+from points import Points  # noqa: E402
 
 PODS = 40
 
@@ -59,18 +60,6 @@ WASTEFUL = {
 }
 
 
-class Points:
-    """Points of a TAP report, numbered."""
-
-    def __init__(self):
-        self.count = 0
-
-    def check(self, is_good, sentence, found=None):
-        self.count += 1
-        print(f"{'ok' if is_good else 'not ok'} {self.count} - {sentence}"
-              + ("" if is_good else f"\n# found: {found}"), flush=True)
-
-
 def main():
     building.BUILD = pathlib.Path(sys.argv[1])
     processes.exit_on_signals()
@@ -86,9 +75,8 @@ def main():
     for name, (nodes, flags, expected) in WASTEFUL.items():
         found = calls.breaches(limits["one_node"], run(nodes, flags))
         points.check(found == expected, f"{name} are found to cost too many {' and '.join(expected)}", found)
-    print(f"1..{points.count}")
-    return 0
+    points.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

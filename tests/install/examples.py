@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples.py KUBESIM BIND_BLOCKING DEVICE_PLUGIN: the programs do what they show, on kubesim."""
 
-import base64
-import json
 import os
 import pathlib
-import re
-import ssl
 import subprocess
 import sys
 import tempfile
 import urllib.error
-import urllib.request
 
+import kubesim_server
 from points import Points
 
 NODE = "node-1"
@@ -21,29 +17,8 @@ LOCK = "hami.io/mutex.lock"
 DEVICES = "hami.io/vgpu-devices-to-allocate"
 
 
-class Server:
-    """A kubesim, and requests to it as its administrator."""
-
-    def __init__(self, program, folder):
-        self.child = subprocess.Popen(
-            [program, "--directory", folder, "--node", NODE, "--exit-with-parent"],
-            stdout=subprocess.PIPE, text=True)
-        self.child.stdout.readline()
-        self.kubeconfig = folder / "kubeconfig"
-        text = self.kubeconfig.read_text()
-        self.url = re.search(r"server:\s*\"?([^\s\"]+)", text).group(1)
-        self.token = re.search(r"token:\s*\"?([^\s\"]+)", text).group(1)
-        authority = re.search(r"certificate-authority-data:\s*\"?([^\s\"]+)", text).group(1)
-        self.context = ssl.create_default_context(
-            cadata=base64.b64decode(authority).decode())
-
-    def ask(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.url + path, method=method, data=json.dumps(body).encode() if body else None,
-            headers={"Authorization": f"Bearer {self.token}",
-                     "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, context=self.context, timeout=20) as answer:
-            return json.load(answer)
+class Server(kubesim_server.Server):
+    """One with what the examples need."""
 
     def pod(self, name):
         return self.ask("GET", f"/api/v1/namespaces/default/pods/{name}")
@@ -61,10 +36,6 @@ class Server:
             "spec": {"schedulerName": "example", "containers": [{
                 "name": "main", "image": "example.com/none",
                 "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}})["metadata"]["uid"]
-
-    def end(self):
-        self.child.terminate()
-        self.child.wait()
 
 
 def run(server, *command):
@@ -110,7 +81,7 @@ def main():
     kubesim, bind_blocking, device_plugin = map(pathlib.Path, sys.argv[1:4])
     points = Points()
     with tempfile.TemporaryDirectory(prefix="hami-examples-") as folder:
-        server = Server(kubesim, pathlib.Path(folder))
+        server = Server(kubesim, pathlib.Path(folder), "--node", NODE)
         try:
             binding(points, server, bind_blocking)
             allocation(points, server, device_plugin)

@@ -7,18 +7,18 @@ one_bind.py --kubesim PROGRAM [--root DIR] COMMAND...: COMMAND is hamid and what
 """
 
 import argparse
-import base64
 import http.client
 import json
 import pathlib
-import re
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
+
+import kubesim_server  # noqa: E402
 
 NODE = "node-1"
 LIMIT = 60
@@ -36,28 +36,8 @@ def until(what, is_so):
         threading.Event().wait(0.05)
 
 
-class Server:
-    """A kubesim, and requests to it as its administrator."""
-
-    def __init__(self, program, folder):
-        self.child = subprocess.Popen(
-            [program, "--directory", folder, "--node", NODE, "--exit-with-parent"],
-            stdout=subprocess.PIPE, text=True)
-        self.child.stdout.readline()
-        text = (folder / "kubeconfig").read_text(encoding="utf-8")
-        self.url, self.token, authority = (
-            re.search(rf"{name}:\s*\"?([^\s\"]+)", text).group(1)
-            for name in ("server", "token", "certificate-authority-data"))
-        self.context = ssl.create_default_context(
-            cadata=base64.b64decode(authority).decode())
-
-    def ask(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.url + path, method=method, data=json.dumps(body).encode() if body else None,
-            headers={"Authorization": f"Bearer {self.token}",
-                     "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, context=self.context, timeout=20) as answer:
-            return json.load(answer)
+class Server(kubesim_server.Server):
+    """One with what is to be bound."""
 
     def pod(self):
         return self.ask("POST", "/api/v1/namespaces/default/pods", {
@@ -65,10 +45,6 @@ class Server:
             "metadata": {"name": "pod-1", "annotations": {"hami.io/vgpu-node": NODE}},
             "spec": {"containers": [{"name": "main", "image": "example.com/none", "resources": {
                 "limits": {"nvidia.com/gpu": "1"}}}]}})["metadata"]["uid"]
-
-    def end(self):
-        self.child.terminate()
-        self.child.wait()
 
 
 class Hamid:
@@ -141,7 +117,7 @@ def main():
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hami-bind-") as temporary:
         folder = asked.root or pathlib.Path(temporary)
-        server = Server(asked.kubesim, folder)
+        server = Server(asked.kubesim, folder, "--node", NODE)
         hamid = Hamid(asked, folder)
         try:
             trial(server, hamid)
