@@ -92,7 +92,8 @@ static void plan_next(hami_kubernetes *client,
                       const struct hami_internal_exec_credential *credential)
 {
     int64_t left_s = credential->expires_s - (int64_t)time(NULL);
-    int64_t margin_s = left_s / 5 < MARGIN_S_MAX ? left_s / 5 : MARGIN_S_MAX;
+    int64_t fifth_s = (left_s + 4) / 5; /* rounded up: a short life has a margin too */
+    int64_t margin_s = fifth_s < MARGIN_S_MAX ? fifth_s : MARGIN_S_MAX;
 
     client->exec.due_ns = HAMI_DEADLINE_NEVER;
     if (credential->expires) {
