@@ -18,7 +18,7 @@ import time
 from bench import stages
 from bench.sizes import Size
 from checker import events, figures
-from cluster import api, burst, manifests, processes
+from cluster import api, burst, manifests, probes, processes
 
 ALLOCATE_MS = 20
 NOBODY = "nobody"  # schedulerName of pods that no kube-scheduler takes
@@ -289,7 +289,7 @@ class Hamid(OnNodes):
                 f"--kubeconfig={plane.kubeconfig('hamid-node')}", "--allocate-timeout=60s"])
         for node, (path, child) in agents.items():
             plane.group.wait_until(f"hamid-{node}", child,
-                                   lambda path=path: burst.agent_is_ready(path), 180)
+                                   lambda path=path: probes.agent_is_ready(path), 180)
         for first in range(0, len(nodes), NODES_A_KUBELET):
             words = [world.build / "tests/standins/standin-kubelet",
                      f"--kubeconfig={plane.kubeconfig('kubelet')}",
@@ -310,6 +310,6 @@ class Hamid(OnNodes):
         plane.group.wait_until("hamid-scheduler", child, addresses.exists, 60)
         address = addresses.read_text(encoding="ascii").split()[0]
         plane.group.wait_until("hamid-scheduler", child,
-                               lambda: burst.binder_is_ready(address), 60)
+                               lambda: probes.binder_is_ready(address), 60)
         plane.start_scheduler([manifests.extender(f"http://{address}", burst.RESOURCE,
                                                   timeout=self.patience)])

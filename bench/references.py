@@ -10,7 +10,7 @@ node, an Allocate of 20 ms.
 import dataclasses
 
 from bench import bursts
-from cluster import burst, manifests, processes
+from cluster import burst, manifests, probes, processes
 
 CLOSE = 0.15
 
@@ -82,7 +82,7 @@ class Reference(bursts.Way):
             child = plane.group.start(name, [
                 self.program, "plugin", f"--node={node}", f"--socket={path}",
                 f"--kubeconfig={plane.kubeconfig()}", *self.kind.flags])
-            plane.group.wait_until(name, child, lambda path=path: burst.agent_is_ready(path), 60)
+            plane.group.wait_until(name, child, lambda path=path: probes.agent_is_ready(path), 60)
             kubelet += [f"--node={node}", f"--socket={path}"]
         plane.group.start(f"{self.name}-kubelet", kubelet)
         self._start_extender(plane)

@@ -15,8 +15,8 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "standins"))
 
 from checker import figures  # noqa: E402
-from cluster import api  # noqa: E402
-from demo import building, options, probes, simulated  # noqa: E402
+from cluster import api, probes  # noqa: E402
+from demo import building, options, simulated  # noqa: E402
 from tests import peers  # noqa: E402
 
 NODE = "gpu-0"
@@ -46,7 +46,7 @@ class Replica:
         wait = self.world.group.wait_until
         wait(self.name, self.child, addresses.exists, simulated.START_SECONDS)
         address = addresses.read_text(encoding="ascii").split()[0]
-        wait(self.name, self.child, lambda: probes.extender_is_ready(address),
+        wait(self.name, self.child, lambda: probes.binder_is_ready(address),
              simulated.START_SECONDS)
         self.address = address
 

@@ -9,13 +9,12 @@ import concurrent.futures
 import datetime
 import http.client
 import json
-import socket
 import threading
 import time
 
 import calls
 from checker import events, figures, timeline
-from cluster import api, manifests, processes, suites
+from cluster import api, manifests, probes, processes, suites
 
 NODE = "gpu-0"
 RESOURCE = "nvidia.com/gpu"
@@ -134,7 +133,7 @@ class Burst:
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
-                              lambda: binder_is_ready(address), 30)
+                              lambda: probes.binder_is_ready(address), 30)
         return f"http://{address}"
 
     def _start_node_side(self):
@@ -143,7 +142,7 @@ class Burst:
             *suites.hamid(), "node", f"--node={NODE}",
             f"--socket={agent_socket}", f"--free={self.free}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
-        self.group.wait_until("hamid-node", agent, lambda: agent_is_ready(agent_socket), 30)
+        self.group.wait_until("hamid-node", agent, lambda: probes.agent_is_ready(agent_socket), 30)
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",
@@ -297,34 +296,3 @@ def create(plane, name, count, schedulers=("default-scheduler",), first=0):
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(create_one, range(first, first + count)))
-
-
-class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
-
-    def __init__(self, path):
-        super().__init__("localhost", timeout=2)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self.path))
-
-
-def agent_is_ready(path):
-    return _answers(UnixConnection(path), "/readyz")
-
-
-def binder_is_ready(address):
-    return _answers(http.client.HTTPConnection(address, timeout=2), "/readyz")
-
-
-def _answers(connection, path):
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

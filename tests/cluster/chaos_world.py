@@ -16,7 +16,7 @@ import signal
 import socket
 import time
 
-from cluster import api, burst, chaos_history, manifests, processes, suites
+from cluster import api, burst, chaos_history, manifests, probes, processes, suites
 
 START_SECONDS = 30
 HOLD_LIMIT = 3.0
@@ -96,7 +96,7 @@ class World:
             f"--socket={self.agent_socket}", "--allocate-timeout=20s",
             f"--kubeconfig={self.plane.kubeconfig('via-proxy-node')}"])
         self.group.wait_until("hamid-node", child,
-                              lambda: burst.agent_is_ready(self.agent_socket), START_SECONDS)
+                              lambda: probes.agent_is_ready(self.agent_socket), START_SECONDS)
 
     def start_replica(self, name):
         """On the port that it had before: kube-scheduler knows no other."""
@@ -117,7 +117,7 @@ class World:
 
     def wait_for_replica(self, name):
         self.group.wait_until(name, self.group.find(name),
-                              lambda: burst.binder_is_ready(self.addresses[name]),
+                              lambda: probes.binder_is_ready(self.addresses[name]),
                               START_SECONDS)
 
     def start_again(self, name):

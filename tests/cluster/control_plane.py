@@ -11,11 +11,10 @@ import json
 import pathlib
 import secrets
 import shutil
-import ssl
 import subprocess
 import tempfile
 
-from cluster import api, certificates, deployment, manifests, processes
+from cluster import api, certificates, deployment, manifests, probes, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_VERSION = "1.37.2"
@@ -254,20 +253,5 @@ class ControlPlane:
             path, f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
             f"--cert-dir={self.folder / 'scheduler'}", "--v=2",
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"], environment)
-        # It makes a certificate for itself; only its health is asked here.
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-
-        def is_ready():
-            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=2,
-                                                     context=context)
-            try:
-                connection.request("GET", "/healthz")
-                return connection.getresponse().status == 200
-            except (OSError, http.client.HTTPException):
-                return False
-            finally:
-                connection.close()
-
-        self.group.wait_until(name, self.scheduler, is_ready, 60)
+        self.group.wait_until(name, self.scheduler,
+                              lambda: probes.scheduler_is_healthy(port), 60)

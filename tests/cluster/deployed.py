@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 
-from cluster import api, burst, deployment, manifests, rbac, suites
+from cluster import api, burst, deployment, manifests, probes, rbac, suites
 
 STRICT = "?dryRun=All&fieldValidation=Strict&fieldManager=cluster-test&force=true"
 CONFIGURATIONS = ("kube-scheduler/one-entry.yaml", "kube-scheduler/two-entries.yaml")
@@ -111,7 +111,7 @@ def check_scheduler(results, plane, client, name, filter_url):
         "--scheduler-name=hami-scheduler", "--patience=600s", f"--filter-url={filter_url}"])
     plane.group.wait_until(program, child, addresses.exists, PATIENCE)
     address = addresses.read_text(encoding="ascii").split()[0]
-    plane.group.wait_until(program, child, lambda: burst.binder_is_ready(address), PATIENCE)
+    plane.group.wait_until(program, child, lambda: probes.binder_is_ready(address), PATIENCE)
     file = plane.folder / f"{part}.yaml"
     file.write_text(adjust((deployment.FOLDER / name).read_text(encoding="utf-8"), plane, address,
                            filter_url), encoding="utf-8")

@@ -19,7 +19,7 @@ import threading
 import time
 
 from checker import events, figures
-from cluster import api, burst, manifests, processes, suites
+from cluster import api, burst, manifests, probes, processes, suites
 
 START_SECONDS = 30
 SAY_SECONDS = 3
@@ -67,7 +67,7 @@ class World:
         for node, path in zip(self.nodes, sockets):
             name = f"hamid-{node}"
             self.group.wait_until(name, self.group.find(name),
-                                  lambda path=path: burst.agent_is_ready(path), START_SECONDS)
+                                  lambda path=path: probes.agent_is_ready(path), START_SECONDS)
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}",
@@ -113,7 +113,7 @@ class World:
 
     def wait_for_binder(self, name):
         self.group.wait_until(name, self.group.find(name),
-                              lambda: burst.binder_is_ready(self.addresses[name]),
+                              lambda: probes.binder_is_ready(self.addresses[name]),
                               START_SECONDS)
 
     def start_scheduler(self, name, binder, scheduler=DEFAULT, patience=PATIENCE,

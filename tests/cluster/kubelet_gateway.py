@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway on a real kubelet: vendors' plugins in Go that are left as they are."""
 
-import http.client
 import re
-import socket
 
-from cluster import burst, kubelet_node
+from cluster import burst, kubelet_node, probes
 from cluster import kubelet_scene as scenes
 
 GPU = scenes.RESOURCE
@@ -39,10 +37,7 @@ def run(results, scene):
 
 
 def _metrics(scene):
-    connection = http.client.HTTPConnection("hamid", timeout=10)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.settimeout(10)
-    connection.sock.connect(str(scene.agent_socket))
+    connection = probes.UnixConnection(scene.agent_socket, timeout=10)
     try:
         connection.request("GET", "/metrics")
         return connection.getresponse().read().decode()

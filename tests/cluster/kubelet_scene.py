@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from cluster import burst, kubelet_node, manifests, processes, suites
+from cluster import burst, kubelet_node, manifests, probes, processes, suites
 
 RESOURCE = "nvidia.com/gpu"
 SECOND = "hygon.com/dcunum"
@@ -98,7 +98,7 @@ class Scene:
             *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
               for resource, (word, _, _) in VENDORS.items()), *flags])
         self.group.wait_until("hamid-node", agent,
-                              lambda: burst.agent_is_ready(self.agent_socket), 30)
+                              lambda: probes.agent_is_ready(self.agent_socket), 30)
 
     def stop_agent(self):
         self.group.stop(self.group.find("hamid-node"))
@@ -283,7 +283,7 @@ class Scene:
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
-                              lambda: burst.binder_is_ready(address), 30)
+                              lambda: probes.binder_is_ready(address), 30)
         self.binder = address
         return f"http://{address}"
 

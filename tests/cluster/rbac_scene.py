@@ -12,7 +12,7 @@ import http.client
 import json
 import time
 
-from cluster import api, burst, manifests, suites
+from cluster import api, burst, manifests, probes, suites
 
 RESOURCE = burst.RESOURCE
 PATIENCE = 20.0
@@ -226,7 +226,7 @@ class Node(Scene):
             f"--gateway={folder / 'plugins'}", f"--kubelet-plugins={folder / 'kubelet'}"])
 
     def connection(self):
-        return burst.UnixConnection(self.plane.folder / self.name / "agent.sock")
+        return probes.UnixConnection(self.plane.folder / self.name / "agent.sock")
 
     def post(self, path, body):
         connection = self.connection()

@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 
 from checker import events, figures
-from cluster import processes
-from demo import building, options, probes
+from cluster import probes, processes
+from demo import building, options
 
 SCHEDULER = "hami-scheduler"
 START_SECONDS = 30
@@ -121,7 +121,7 @@ class Burst:
         self.group.wait_until(name, child, address.exists, START_SECONDS)
         listening = address.read_text(encoding="ascii").split()[0]
         if not self.asked.broken:
-            self.group.wait_until(name, child, lambda: probes.extender_is_ready(listening),
+            self.group.wait_until(name, child, lambda: probes.binder_is_ready(listening),
                                   START_SECONDS)
         return f"http://{listening}"
 
