@@ -12,10 +12,13 @@
 /* Namespaces of a queue, by their hash. */
 enum { CROWDS = 4 };
 
-static struct {
+/* A namespace with room for its name behind it. */
+union roomy {
     struct hami_internal_crowd crowd;
-    char name[8];
-} crowds[CROWDS];
+    char room[sizeof(struct hami_internal_crowd) + 8];
+};
+
+static union roomy crowds[CROWDS];
 
 static void start(struct hami_internal_queue *queue, uint32_t overtaken_max)
 {
@@ -243,10 +246,7 @@ START_TEST(a_queue_forgets_namespaces_of_which_nobody_waits)
     struct hami_internal_queue queue;
     struct hami_internal_waiter waiter = {.place = 1};
     struct hami_internal_crowd *forgotten;
-    struct {
-        struct hami_internal_crowd crowd;
-        char name[8];
-    } many[MANY];
+    union roomy many[MANY];
     size_t count = 0;
 
     hami_internal_queue_init(&queue, 4);
