@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -111,8 +112,9 @@ def run_part(setting, name):
     setting.say(f"{name}: {part.ABOUT}")
     try:
         return part.run(setting)
-    except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
+    except Exception as error:  # whatever it is, the other parts' figures are not to be lost
         setting.say(f"{name}: could not be run to its end: {error}")
+        traceback.print_exc()
         return None
 
 

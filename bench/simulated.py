@@ -231,15 +231,17 @@ class World:
                                    + self.group.last_words("callers")) from error
 
     def audit(self, begin):
-        """Everything that the server answered since its log was that long."""
-        client = self.client()
-        client.need("POST", "/kubesim/flush", {})
-        client.close()
-        with open(self.folder / "audit.log", encoding="utf-8") as file:
+        """Everything that the server answered since its log was that long, and until now: it
+        goes on writing, and what comes later may be half a line."""
+        end = self.log_size()
+        with open(self.folder / "audit.log", "rb") as file:
             file.seek(begin)
-            return events.read(file)
+            text = file.read(end - begin)
+        whole = text[:text.rfind(b"\n") + 1].decode("utf-8")
+        return events.read(whole.split("\n"))
 
     def log_size(self):
+        """Up to the last line that is whole."""
         client = self.client()
         client.need("POST", "/kubesim/flush", {})
         client.close()
