@@ -11,8 +11,12 @@ from checker import events, figures, locks, timeline
 HELP = """Makes the figures of a burst of pods from an API server's audit log (audit.k8s.io/v1,
 one JSON object a line, level RequestResponse for nodes, pods, pods/binding, pods/status).
 
-double_holds   pods bound while another pod of that node was bound and not served yet
+double_holds   pods bound while another pod of that node was bound and not served yet, unless
+               both were taken side by side and no call of theirs could be the other's
 covered_locks  writes that took a lock away from an owner that still needed it
+cover_violations  writes that left a key's own lock no copy of a held permit's, side by side
+double_serves  pods served under another's fence, with other devices, or unbound
+in_flight_max  most pods of a node that were bound and not served yet at one moment
 stuck_pods     pods never served       locks_left  locks that stand at the end
 bound_twice    pods with more than one Binding answered 201, by UID
 lost           pods never bound, and not deleted
@@ -41,6 +45,9 @@ def parser():
                         help="the burst is the pods whose names begin so (default: all)")
     result.add_argument("--lock-key", action="append",
                         help="lock annotation (default: HAMi's and Cambricon's)")
+    result.add_argument("--resource", action="append", default=[],
+                        help="what the kubelet's Allocate is called for (default: extended "
+                        "resources that are no memory, cores or priority)")
     return result
 
 
@@ -63,7 +70,8 @@ def main(arguments=None):
     asked = parser().parse_args(arguments)
     options = figures.Options(
         prefix=asked.prefix, allocate_ms=asked.allocate_ms, ordered=asked.fifo,
-        pod_prefix=asked.pods, lock_keys=tuple(asked.lock_key or locks.DEFAULT_KEYS))
+        pod_prefix=asked.pods, lock_keys=tuple(asked.lock_key or locks.DEFAULT_KEYS),
+        resources=tuple(asked.resource))
     try:
         report = figures.Report(events.read(read_lines(asked.log)), options)
     except (OSError, events.UnreadableLog) as error:

@@ -5,7 +5,7 @@
 import dataclasses
 
 from checker import events as log
-from checker import locks, pods
+from checker import beside, locks, pods
 
 
 @dataclasses.dataclass
@@ -17,6 +17,7 @@ class Options:
     allocate_ms: float | None = None
     ordered: bool = False
     pod_prefix: str = ""
+    resources: tuple = ()
 
 
 class Report:
@@ -27,6 +28,8 @@ class Report:
         self.events = events
         self.pods = pods.collect(events)
         self.histories = locks.collect(events, self.options.lock_keys)
+        self.groups = beside.collect(self.histories)
+        self.judge = beside.Judge(self.groups, self.pods, self.options.resources)
 
     @property
     def created(self):
@@ -85,13 +88,15 @@ def figures(report):
         "makespan_over_serial": _over_serial(report, makespan),
         "fifo_violations": _fifo_violations(report) if report.options.ordered else None,
         "double_holds": _double_holds(report),
-        "covered_locks": sum(len(locks.covered(history, report.pods))
-                             for history in report.histories.values()),
+        "covered_locks": _covered_locks(report),
+        "cover_violations": sum(report.judge.cover_violations(group, report.options.prefix)
+                                for group in report.groups),
+        "double_serves": _double_serves(report),
+        "in_flight_max": _in_flight_max(report),
         "stuck_pods": sum(_is_stuck(pod) for pod in created),
         "locks_left": sum(bool(history.steps and history.steps[-1].lock)
                           for history in report.histories.values()),
-        "fence_violations": sum(locks.fence_violations(history)
-                                for history in report.histories.values()),
+        "fence_violations": _fence_violations(report),
         "conflicts_409": sum(event.code == 409 for event in _object_writes(report)),
         "refused_422": _refused(report, with_lease=True),
         "refused_422_before_lease": _refused(report, with_lease=False),
@@ -121,14 +126,17 @@ def _over_serial(report, makespan):
 
 
 def _fifo_violations(report):
-    """Neighbours in a node's order of Bindings that were created the other way round."""
+    """Pods created before the one that was bound last before them, node by node, of those
+    that must not be bound beside them: without the option that is each one's neighbour."""
     wrong = 0
     for found in report.by_node().values():
         by_creation = sorted(found, key=lambda pod: _order(pod.created))
         place = {pod: index for index, pod in enumerate(by_creation)}
         by_binding = sorted(found, key=lambda pod: _order(pod.bound))
-        wrong += sum(place[first] > place[second]
-                     for first, second in zip(by_binding, by_binding[1:]))
+        for index, pod in enumerate(by_binding):
+            first = next((other for other in reversed(by_binding[:index])
+                          if not report.judge.are_distinct(other, pod)), None)
+            wrong += first is not None and place[first] > place[pod]
     return wrong
 
 
@@ -142,18 +150,72 @@ def _double_holds(report):
 
     A window goes from the answer of the Binding to the success of the last Allocate. A pod
     that got the lock while its owner needed it counts too, unless it is counted already.
-    Pods outside the burst count as well: the lock is for all of them.
+    Pods outside the burst count as well: the lock is for all of them. Two that were taken
+    beside each other, and have no call in common by their specs, may meet.
     """
     entrants = set()
     for found in _by_node(report.pods.all).values():
         in_order = sorted(found, key=lambda pod: _order(pod.bound))
         for index, later in enumerate(in_order):
-            if any(earlier.is_waiting_at(later.bound) for earlier in in_order[:index]):
+            if any(earlier.is_waiting_at(later.bound)
+                   and not report.judge.are_distinct(earlier, later)
+                   for earlier in in_order[:index]):
                 entrants.add((later.namespace, later.name))
     for history in report.histories.values():
         for _, new in locks.taken_while_waiting(history, report.pods):
             entrants.add(new.owner)
+    for group in report.groups:
+        entrants.update(step.owner for _, step in report.judge.robbed(group))
     return len(entrants)
+
+
+def _covered_locks(report):
+    """Writes that took a lock from an owner that needed it; an exclusive pod's lock over a
+    cover takes those of all permits."""
+    alone = sum(len({step for _, step in report.judge.robbed(group) if not step.is_beside})
+                for group in report.groups)
+    return alone + sum(len(locks.covered(history, report.pods))
+                       for history in report.histories.values())
+
+
+def _fence_violations(report):
+    grouped = {id(history) for group in report.groups for history in group.histories.values()}
+    return (sum(beside.fence_violations(group) for group in report.groups)
+            + sum(locks.fence_violations(history) for history in report.histories.values()
+                  if id(history) not in grouped))
+
+
+def _in_flight_max(report):
+    """Most pods between bind and success at one moment on one node."""
+    most = 0
+    for found in _by_node(report.pods.all).values():
+        in_order = sorted(found, key=lambda pod: _order(pod.bound))
+        for index, later in enumerate(in_order):
+            most = max(most, 1 + sum(earlier.is_waiting_at(later.bound)
+                                     for earlier in in_order[:index]))
+    return most
+
+
+def _double_serves(report):
+    """Pods that were served with what is another's, as far as the API server can see: under a
+    fence that was granted to another pod there, with other devices than were chosen for it
+    before it was bound, or where it is not bound at all."""
+    owners = {}
+    for (node, _), history in report.histories.items():
+        for step in history.steps:
+            if step.uid is not None and step.fence is not None:
+                owners.setdefault((node, step.fence), set()).add(step.uid)
+    return sum(_is_served_wrongly(report, pod, owners) for pod in report.pods.all)
+
+
+def _is_served_wrongly(report, pod, owners):
+    prefix = report.options.prefix
+    if any(event.is_by(prefix) for event in pod.device_changes):
+        return True
+    if pod.done is None or not pod.done.is_by(prefix):
+        return False
+    granted = owners.get((pod.node, pod.done_fence), {pod.uid})
+    return pod.uid not in granted or pod.bound is None or log.before(pod.done, pod.bound)
 
 
 def _zombie_binds(report):

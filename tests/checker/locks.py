@@ -10,7 +10,13 @@ DEFAULT_KEYS = ("hami.io/mutex.lock", "cambricon.com/dsmlu.lock")
 
 
 def lease_key(lock_key):
-    """The annotation that accompanies a lock: .lock becomes .lease, else it is appended."""
+    """The annotation that accompanies a lock: .lock becomes .lease, else it is appended.
+
+    The number of a permit stays at the end of both.
+    """
+    base, dot, number = lock_key.rpartition(".")
+    if dot and number.isdigit():
+        return f"{lease_key(base)}.{number}"
     if lock_key.endswith(".lock"):
         return lock_key[:-len(".lock")] + ".lease"
     return lock_key + ".lease"
@@ -47,6 +53,17 @@ class Step:
         return facts.get("uid") if self.lock and facts.get("lock") == self.lock else None
 
     @property
+    def is_beside(self):
+        """Does the lease that belongs to this lock say its pod's calls?"""
+        return self.uid is not None and isinstance(self.lease_facts.get("calls"), str)
+
+    @property
+    def grant(self):
+        """What tells the grant of this lock from each other; None where no lease does."""
+        facts = self.lease_facts
+        return (self.uid, facts.get("holder"), facts.get("attempt")) if self.uid else None
+
+    @property
     def fence(self):
         try:
             return int(self.lease_facts.get("fence"))
@@ -61,6 +78,7 @@ class History:
         self.node = node
         self.key = key
         self.steps = []
+        self.is_cover = False
 
     def add(self, event, annotations):
         lock = annotations.get(self.key) or ""
@@ -101,6 +119,8 @@ def covered(history, pods):
     """
     wrong = []
     for old, new in history.changes():
+        if history.is_cover and old.is_beside:
+            continue  # a copy: the owner's lock is in a permit
         owner = waiting_owner(history, old, new, pods)
         if owner is None or new.owner == old.owner:
             continue
@@ -134,13 +154,11 @@ def fence_violations(history):
         fence = step.fence
         if fence is None:
             continue
-        facts = step.lease_facts
-        grant = (facts.get("uid"), facts.get("holder"), facts.get("attempt"))
-        is_grant = step.uid is not None and grant != granted
+        is_grant = step.grant is not None and step.grant != granted
         if highest is not None and (fence < highest or (is_grant and fence == highest)):
             wrong += 1
         if is_grant:
-            granted = grant
+            granted = step.grant
         highest = fence if highest is None else max(highest, fence)
     return wrong
 
@@ -148,13 +166,13 @@ def fence_violations(history):
 def _keys_in(annotations, keys, node, histories):
     """Permit i of a key has the key with .i appended; a key once seen stays watched."""
     found = {key for key in annotations
-             if key in keys or any(_is_permit(key, base) for base in keys)}
+             if key in keys or any(is_permit(key, base) for base in keys)}
     found.update(key for seen_node, key in histories if seen_node == node)
     found.update(key for key in keys if lease_key(key) in annotations)
     return sorted(found)
 
 
-def _is_permit(key, base):
+def is_permit(key, base):
     return key.startswith(base + ".") and key[len(base) + 1:].isdigit()
 
 

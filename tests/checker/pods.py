@@ -6,6 +6,8 @@ from checker import events as log
 
 PHASE = "hami.io/bind-phase"
 DONE = "hami.io/mutex.done"
+REVOKED = "hami.io/mutex.revoked"
+DEVICES = "-devices-allocated"
 
 
 class Pod:
@@ -27,8 +29,12 @@ class Pod:
         self.failed_binds = 0
         self.bindings = []
         self.open_bindings = []
+        self.spec = None
+        self.devices = {}
+        self.device_changes = []
         self.announced = set()
         self.given_up = []
+        self.revocations = []
 
     @property
     def allocated(self):
@@ -38,6 +44,12 @@ class Pod:
         write the phase after each container.
         """
         return self.done or self.succeeded
+
+    @property
+    def done_fence(self):
+        """The fence that its done mark tells; None where there is none."""
+        text = str(log.requested_annotations(self.done).get(DONE)) if self.done else ""
+        return int(text) if text.isdigit() else None
 
     @property
     def closed(self):
@@ -169,8 +181,10 @@ def _note_status(pods, event):
 
 def _note_write(pods, event):
     pod = pods.find(event, event.metadata.get("uid"))
+    _note_devices(pod, event)
     if event.verb == "create":
         pod.created = pod.created or event
+        pod.spec = _spec_of(event.response) or _spec_of(event.request)
     if event.verb == "delete":
         _note_deletion(pod, event)
         return
@@ -179,12 +193,29 @@ def _note_write(pods, event):
     if event.verb == "create":
         return
     written = log.requested_annotations(event)
+    if written.get(REVOKED):
+        pod.revocations.append(event)
     if written.get(DONE) and pod.done is None:
         pod.done = event
     if written.get(PHASE) == "success":
         pod.succeeded = event
     elif written.get(PHASE) == "failed" and pod.failed is None:
         pod.failed = event
+
+
+def _spec_of(body):
+    spec = body.get("spec") if isinstance(body, dict) else None
+    return spec if isinstance(spec, dict) and spec.get("containers") else None
+
+
+def _note_devices(pod, event):
+    """Which devices a pod has is written before it is bound; afterwards it is its own."""
+    for key, value in log.requested_annotations(event).items():
+        if not key.endswith(DEVICES):
+            continue
+        if pod.bound is not None and key in pod.devices and pod.devices[key] != value:
+            pod.device_changes.append(event)
+        pod.devices[key] = value
 
 
 def _note_deletion(pod, event):

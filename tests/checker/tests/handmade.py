@@ -11,6 +11,10 @@ LOCK = "hami.io/mutex.lock"
 LEASE = "hami.io/mutex.lease"
 PHASE = "hami.io/bind-phase"
 DONE = "hami.io/mutex.done"
+AGENT = "hami.io/mutex.agent"
+REVOKED = "hami.io/mutex.revoked"
+DEVICES = "hami.io/vgpu-devices-allocated"
+GPU = "nvidia.com/gpu"
 
 
 class HandmadeLog:
@@ -42,11 +46,16 @@ class HandmadeLog:
         self.version += 1
         return str(self.version)
 
-    def create(self, at, pod, uid=None, node=None):
+    def create(self, at, pod, uid=None, node=None, asks=None, annotations=None):
+        """asks: of each container what it asks for, as {resource: count}."""
         body = {"kind": "Pod", "metadata": {"name": pod, "uid": uid or f"uid-{pod}",
                                             "resourceVersion": self.next_version()}}
-        if node:
-            body["spec"] = {"nodeName": node}
+        if annotations:
+            body["metadata"]["annotations"] = annotations
+        if node or asks:
+            body["spec"] = {"nodeName": node} if node else {}
+        if asks:
+            body["spec"]["containers"] = [{"resources": {"limits": one}} for one in asks]
         self.request(at, "create", "pods", "", 201, "admin", request=body, response=body,
                      namespace="default")
 
@@ -69,8 +78,8 @@ class HandmadeLog:
         self.request(at, "patch", "pods", pod, 200, user, request=patch, response=answer,
                      namespace="default", took=took)
 
-    def success(self, at, pod, **more):
-        self.pod_patch(at, pod, {PHASE: "success", DONE: "7"}, **more)
+    def success(self, at, pod, fence=7, **more):
+        self.pod_patch(at, pod, {PHASE: "success", DONE: str(fence)}, **more)
 
     def status(self, at, pod, status, user="kube-scheduler", node=None):
         self.request(at, "patch", "pods", pod, 200, user, "status",
@@ -130,8 +139,32 @@ class HandmadeLog:
         """What one pod goes through when everything is right: 20 ms."""
         self.take(at, pod, fence, node)
         self.bind(at + 3, pod, node)
-        self.success(at + 15, pod)
+        self.success(at + 15, pod, fence)
         self.release(at + 18, fence, node)
+
+    # Side by side.
+    def mark(self, at, mark="1,free=scheduler,side-by-side", node="gpu-0"):
+        self.node(at, {AGENT: mark}, node, user="hamid-node")
+
+    def take_beside(self, at, pod, fence, permit, calls="nvidia.com/gpu=1", cover=True,
+                    user="hamid-scheduler"):
+        """The pod's pair into a permit, and into the cover as well."""
+        value = lock_value(pod)
+        pair = (value, lease(value, f"uid-{pod}", fence, calls))
+        changes = dict(zip(permit_keys(permit), pair))
+        changes.update(zip((LOCK, LEASE), pair) if cover else ())
+        self.node(at, changes, user=user)
+
+    def release_beside(self, at, fence, permit, cover=None, user="hamid-scheduler"):
+        """cover: "gone", or the number of the permit whose pair is copied there."""
+        memory = (None, lease("", "", fence))
+        changes = dict(zip(permit_keys(permit), memory))
+        if cover == "gone":
+            changes.update(zip((LOCK, LEASE), memory))
+        elif cover is not None:
+            current = self.annotations["gpu-0"]
+            changes.update(zip((LOCK, LEASE), (current[key] for key in permit_keys(cover))))
+        self.node(at, changes, user=user)
 
     def report(self, **options):
         text = [json.dumps(line) for line in self.lines]
@@ -154,12 +187,18 @@ def lock_value(pod):
     return f"2026-01-01T00:00:00Z,default,{pod}"
 
 
-def lease(lock, uid, fence):
+def permit_keys(permit):
+    return f"{LOCK}.{permit}", f"{LEASE}.{permit}"
+
+
+def lease(lock, uid, fence, calls=None):
     if not lock:
         return json.dumps({"version": 1, "fence": str(fence)}, separators=(",", ":"))
-    return json.dumps({"version": 1, "lock": lock, "uid": uid, "fence": str(fence),
-                       "holder": "host_1", "attempt": str(fence), "hold_ms": 15000,
-                       "free": "node"}, separators=(",", ":"))
+    members = {"version": 1, "lock": lock, "uid": uid, "fence": str(fence),
+               "holder": "host_1", "attempt": str(fence), "hold_ms": 15000, "free": "node"}
+    if calls:
+        members.update(free="scheduler", calls=calls)
+    return json.dumps(members, separators=(",", ":"))
 
 
 def pointer(key):
