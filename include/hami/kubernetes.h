@@ -451,6 +451,12 @@ struct hami_kubernetes_pod {
     const char *const *resources;       /* resource names that its containers (init containers too) ask
                                            for with a count above 0 */
     size_t resource_count;
+    const char *const *calls;           /* what the kubelet may call Allocate with for it: "RESOURCE=COUNT"
+                                           of each container (init containers too) and extended resource,
+                                           limits else requests, each different one once, in no order;
+                                           "RESOURCE=?" where the count is no plain number above 0. Where
+                                           they are more than 64, or 2047 bytes, the only one is "?" */
+    size_t call_count;
 };
 
 /* Answer of hami_kubernetes_read_pod_start(). @code 0 or as the blocking bind; pod is NULL unless 0. A

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "object.h"
+#include "pod.h"
 
 /* A pod with more containers than this can't be matched by a device string anyway. */
 #define SPEC_CONTAINERS_MAX HAMI_DEVICES_CONTAINERS_MAX
@@ -74,36 +75,9 @@ const json_t *hami_internal_handshake_container(const json_t *pod, size_t index)
     return json_array_get(json_object_get(spec, "containers"), index - inits);
 }
 
-/* A count of devices, as limits write it: "2" or 2. Anything else but zero is a count we
- * can't match. */
-static size_t quantity(const json_t *value)
-{
-    const char *text = json_string_value(value);
-    char *end;
-    unsigned long long number;
-
-    if (json_is_integer(value)) {
-        return json_integer_value(value) > 0 ? (size_t)json_integer_value(value) : 0;
-    }
-    if (text == NULL || *text == '\0') {
-        return 0;
-    }
-    number = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || number > SIZE_MAX) {
-        return SIZE_MAX;
-    }
-    return (size_t)number;
-}
-
 size_t hami_internal_handshake_asked(const json_t *container, const char *resource)
 {
-    const json_t *resources = json_object_get(container, "resources");
-    const json_t *value = json_object_get(json_object_get(resources, "limits"), resource);
-
-    if (value == NULL) {
-        value = json_object_get(json_object_get(resources, "requests"), resource);
-    }
-    return quantity(value);
+    return hami_internal_pod_asked(container, resource);
 }
 
 static bool any_container_asks(const json_t *pod, const char *resource, size_t count)

@@ -233,4 +233,6 @@ void hami_internal_pod_describe(const json_t *pod, struct hami_internal_pod_text
         add_containers(json_object_get(spec, "containers"), texts->resources, 0);
     ret->resource_count = add_containers(json_object_get(spec, "initContainers"),
                                          texts->resources, ret->resource_count);
+    ret->calls = texts->calls;
+    ret->call_count = hami_internal_pod_calls(pod, texts);
 }

@@ -16,6 +16,11 @@
 /* Resource names of one pod that are told; further ones are left out. */
 #define HAMI_INTERNAL_POD_RESOURCES_MAX 256
 
+/* Different calls of one pod that are told, and their bytes; of a pod with more, none is.
+ */
+#define HAMI_INTERNAL_POD_CALLS_MAX 64
+#define HAMI_INTERNAL_POD_CALL_BYTES 2048
+
 /* Facts of a pod that is not there. */
 void hami_internal_pod_facts_absent(struct hami_owner_facts *ret);
 
@@ -42,6 +47,8 @@ bool hami_internal_pod_is_above_zero(const json_t *quantity);
 /* Room for what a description points to, beside the pod's own texts. */
 struct hami_internal_pod_texts {
     const char *resources[HAMI_INTERNAL_POD_RESOURCES_MAX];
+    const char *calls[HAMI_INTERNAL_POD_CALLS_MAX];
+    char call_texts[HAMI_INTERNAL_POD_CALL_BYTES];
     char group[HAMI_NODELOCK_GROUP_MAX + 1];
 };
 
@@ -51,6 +58,16 @@ struct hami_internal_pod_texts {
  */
 void hami_internal_pod_describe(const json_t *pod, struct hami_internal_pod_texts *texts,
                                 struct hami_kubernetes_pod *ret);
+
+/* ---- pod_calls.c ---- */
+
+/* How many of a resource a container asks, limits before requests; SIZE_MAX where that is
+ * no plain count. Extended resources have equal limits and requests. */
+size_t hami_internal_pod_asked(const json_t *container, const char *resource);
+
+/* Fills texts->calls, each different one once: "RESOURCE=COUNT", or "RESOURCE=?" where the
+ * count is none. Where they don't fit, the only one is "?". Returns their number. */
+size_t hami_internal_pod_calls(const json_t *pod, struct hami_internal_pod_texts *texts);
 
 /* ---- reading ---- */
 

@@ -26,6 +26,7 @@ enum text {
     SCHEDULER,
     GROUP,
     RESOURCES, /* one a line */
+    CALLS,     /* likewise */
     TEXT_COUNT
 };
 
@@ -76,18 +77,17 @@ static bool join_name(const char *namespace_name, const char *name, char *buffer
     return length > 0 && length < NAME_MAX_BYTES;
 }
 
-/* Puts the names one a line. False where they don't fit. */
-static bool join_resources(const struct hami_kubernetes_pod *pod, char *buffer,
-                           size_t size)
+/* Puts texts one a line. False where they don't fit. */
+static bool join_lines(const char *const *lines, size_t count, char *buffer, size_t size)
 {
     size_t at = 0;
     buffer[0] = '\0';
-    for (size_t i = 0; i < pod->resource_count; i++) {
-        size_t length = strlen(pod->resources[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(lines[i]);
         if (length + 2 > size - at) {
             return false;
         }
-        memcpy(buffer + at, pod->resources[i], length);
+        memcpy(buffer + at, lines[i], length);
         at += length;
         buffer[at++] = '\n';
         buffer[at] = '\0';
@@ -101,10 +101,15 @@ static size_t pack(const struct hami_kubernetes_pod *pod, char *buffer, size_t s
 {
     const struct hami_owner_facts *facts = &pod->facts;
     char resources[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
-    const char *texts[TEXT_COUNT] = {
-        facts->uid,     facts->version,      facts->assigned_node,
-        facts->revoked, pod->scheduler_name, pod->group,
-        resources};
+    char calls[HAMI_INTERNAL_POD_CACHE_TEXTS_MAX];
+    const char *texts[TEXT_COUNT] = {facts->uid,
+                                     facts->version,
+                                     facts->assigned_node,
+                                     facts->revoked,
+                                     pod->scheduler_name,
+                                     pod->group,
+                                     resources,
+                                     calls};
     struct packed_pod packed = {
         .fence = facts->fence,
         .done = facts->done,
@@ -114,7 +119,8 @@ static size_t pack(const struct hami_kubernetes_pod *pod, char *buffer, size_t s
         .devices_left = facts->devices_left,
     };
     size_t at = sizeof(packed);
-    if (!join_resources(pod, resources, sizeof(resources))) {
+    if (!join_lines(pod->resources, pod->resource_count, resources, sizeof(resources)) ||
+        !join_lines(pod->calls, pod->call_count, calls, sizeof(calls))) {
         return 0;
     }
     for (int i = 0; i < TEXT_COUNT; i++) {
@@ -252,12 +258,11 @@ bool hami_internal_pod_cache_get(struct hami_internal_pod_cache *cache,
     return true;
 }
 
-static size_t split_resources(char *lines, const char **ret)
+static size_t split_lines(char *lines, const char **ret, size_t most)
 {
     size_t count = 0;
     char *end;
-    while (lines != NULL && count < HAMI_INTERNAL_POD_RESOURCES_MAX &&
-           (end = strchr(lines, '\n')) != NULL) {
+    while (lines != NULL && count < most && (end = strchr(lines, '\n')) != NULL) {
         *end = '\0';
         ret[count++] = lines;
         lines = end + 1;
@@ -283,6 +288,10 @@ bool hami_internal_pod_cache_describe(struct hami_internal_pod_cache *cache,
     pod->priority = packed.priority;
     pod->group = found[GROUP];
     pod->resources = ret->room.resources;
-    pod->resource_count = split_resources(found[RESOURCES], ret->room.resources);
+    pod->resource_count = split_lines(found[RESOURCES], ret->room.resources,
+                                      HAMI_INTERNAL_POD_RESOURCES_MAX);
+    pod->calls = ret->room.calls;
+    pod->call_count =
+        split_lines(found[CALLS], ret->room.calls, HAMI_INTERNAL_POD_CALLS_MAX);
     return true;
 }
