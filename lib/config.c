@@ -38,6 +38,24 @@ static void default_number(uint64_t *number, uint64_t value)
     *number = *number ? *number : value;
 }
 
+/* Permits above 0 are the ones beside, and their locks are this side's to free. */
+static int check_side_by_side(const struct hami_nodelock_config *config,
+                              struct hami_error *error)
+{
+    if (config->side_by_side == 0) {
+        return 0;
+    }
+    if (config->side_by_side > HAMI_NODELOCK_SIDE_BY_SIDE_MAX || config->permits > 1 ||
+        !(config->flags & HAMI_NODELOCK_FREE_BY_SCHEDULER)) {
+        return hami_internal_errors_set(
+            error, HAMI_E_INVAL,
+            "side_by_side must be 1 to %d, with one permit and "
+            "HAMI_NODELOCK_FREE_BY_SCHEDULER",
+            HAMI_NODELOCK_SIDE_BY_SIDE_MAX);
+    }
+    return 0;
+}
+
 static int check_numbers(struct hami_nodelock_config *config, struct hami_error *error)
 {
     if (config->permits > HAMI_NODELOCK_PERMITS_MAX) {
@@ -63,7 +81,7 @@ static int check_numbers(struct hami_nodelock_config *config, struct hami_error 
         return hami_internal_errors_set(error, HAMI_E_INVAL,
                                         "overtaken_max must be 1 to 1000000");
     }
-    return 0;
+    return check_side_by_side(config, error);
 }
 
 bool hami_internal_config_is_transport(const struct hami_transport *transport)

@@ -44,7 +44,8 @@ static void measure(const struct hami_nodelock *lock, const struct hami_owner *o
     sizes[1] = strlen(owner->name) + 1;
     sizes[2] = strlen(owner->uid) + 1;
     sizes[3] = sizeof("0000-00-00T00:00:00Z,,") + sizes[0] + sizes[1];
-    sizes[4] = hami_internal_record_lease_size(sizes[3], sizes[2], lock->holder_length);
+    sizes[4] =
+        hami_internal_record_lease_size(sizes[3], sizes[2], lock->holder_length, 0);
 }
 
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,

@@ -110,3 +110,65 @@ bool hami_internal_names_is_key(const char *text)
     }
     return true;
 }
+
+/* A decimal from 1 to INT64_MAX, written in one way only. */
+static bool is_count(const char *text, size_t length)
+{
+    uint64_t number = 0;
+
+    if (length == 0 || length > 19 || text[0] == '0') {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(text[i] - '0'); /* 19 digits always fit */
+    }
+    return number <= INT64_MAX;
+}
+
+static bool is_call(const char *text, size_t length)
+{
+    char resource[HAMI_NODELOCK_KEY_MAX + 1];
+    const char *equals = memchr(text, '=', length);
+    size_t name = equals ? (size_t)(equals - text) : sizeof(resource);
+
+    if (name >= sizeof(resource)) {
+        return false;
+    }
+    memcpy(resource, text, name);
+    resource[name] = '\0';
+    return hami_internal_names_is_key(resource) &&
+           is_count(equals + 1, length - name - 1);
+}
+
+static bool is_before(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+
+    return order < 0 || (order == 0 && a_length < b_length);
+}
+
+bool hami_internal_names_is_calls(const char *text)
+{
+    const char *before = NULL;
+    size_t before_length = 0, count = 0;
+
+    if (!text || strnlen(text, HAMI_NODELOCK_CALLS_MAX + 1) > HAMI_NODELOCK_CALLS_MAX) {
+        return false;
+    }
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (++count > HAMI_NODELOCK_CALL_COUNT_MAX || !is_call(at, length) ||
+            (before && !is_before(before, before_length, at, length))) {
+            return false;
+        }
+        before = at;
+        before_length = length;
+        at += length;
+        if (*at == '\0') {
+            return true;
+        }
+    }
+}

@@ -20,4 +20,8 @@ bool hami_internal_names_is_group(const char *text);
 /* An annotation key: optional DNS prefix and '/', then up to 63 of [A-Za-z0-9._-]. */
 bool hami_internal_names_is_key(const char *text);
 
+/* "RESOURCE=COUNT,..." as docs/protocol.md, section 11, has it: in the order of their
+ * bytes, each once, within the bounds of hami_nodelock_request.calls. */
+bool hami_internal_names_is_calls(const char *text);
+
 #endif

@@ -70,7 +70,8 @@ static void learn_mode(struct hami_internal_node *node,
 
     node->leaves_freeing =
         (node->lock->config.flags & HAMI_NODELOCK_FREE_BY_SCHEDULER) != 0 && mark &&
-        strcmp(mark, HAMI_INTERNAL_FREE_BY_SCHEDULER) == 0;
+        (strcmp(mark, HAMI_INTERNAL_FREE_BY_SCHEDULER) == 0 ||
+         strcmp(mark, HAMI_INTERNAL_SIDE_BY_SIDE) == 0);
 }
 
 /* Slots are only ever added, so an index stays what it is while the mutex is let go. */

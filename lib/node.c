@@ -43,7 +43,8 @@ hami_internal_node_slot_new(struct hami_internal_node *node,
     slot->pair.lock_text.capacity = HAMI_LOCK_VALUE_MAX;
     slot->pair.lock_text.data = hami_internal_memory_zero(allocator, HAMI_LOCK_VALUE_MAX);
     slot->pair.lease_text.capacity = hami_internal_record_lease_size(
-        HAMI_LOCK_VALUE_MAX, HAMI_NODELOCK_UID_MAX, strlen(lock->holder));
+        HAMI_LOCK_VALUE_MAX, HAMI_NODELOCK_UID_MAX, strlen(lock->holder),
+        lock->config.side_by_side ? HAMI_NODELOCK_CALLS_MAX : 0);
     slot->pair.lease_text.data =
         hami_internal_memory_zero(allocator, slot->pair.lease_text.capacity);
     if (!slot->pair.lock_text.data || !slot->pair.lease_text.data) {

@@ -12,6 +12,9 @@
 
 /* Value of HAMI_HANDSHAKE_AGENT_KEY on a node whose locks the scheduler side frees. */
 #define HAMI_INTERNAL_FREE_BY_SCHEDULER "1,free=scheduler"
+/* Likewise, and where its node side finds each call's pod: pods may be beside each other.
+ */
+#define HAMI_INTERNAL_SIDE_BY_SIDE "1,free=scheduler,side-by-side"
 
 /* Why a lock that stands in the way may be taken, or may not yet. */
 enum hami_internal_reason {

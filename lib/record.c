@@ -132,8 +132,18 @@ struct lease_members {
     char uid[HAMI_NODELOCK_UID_MAX + 1];
     char holder[320];
     char fence[24], attempt[24], free[16];
+    char calls[HAMI_NODELOCK_CALLS_MAX + 1];
     uint64_t version, hold_ms;
 };
+
+/* Calls that make no sense are none, of a lease that is one all the same. */
+static void take_calls(struct lease_members *members,
+                       const struct hami_internal_json_member *member)
+{
+    bool fits = member->text && member->length < sizeof(members->calls);
+
+    copy_part(members->calls, fits ? member->text : "", fits ? member->length : 0);
+}
 
 static int take_member(void *data, const struct hami_internal_json_member *member)
 {
@@ -159,6 +169,10 @@ static int take_member(void *data, const struct hami_internal_json_member *membe
             copy_part(texts[i].text, member->text, member->length);
             return 0;
         }
+    }
+    if (strcmp(member->name, "calls") == 0) {
+        take_calls(members, member);
+        return 0;
     }
     if (strcmp(member->name, "version") == 0) {
         members->version = member->number;
@@ -213,6 +227,9 @@ static void parse_lease(const char *lock, const char *lease, struct hami_lock_re
     ret->free_by_scheduler = strcmp(members.free, "scheduler") == 0;
     memcpy(ret->uid, members.uid, sizeof(ret->uid));
     memcpy(ret->holder, members.holder, sizeof(ret->holder));
+    if (members.calls[0] && hami_internal_names_is_calls(members.calls)) {
+        memcpy(ret->calls, members.calls, sizeof(ret->calls));
+    }
 }
 
 int hami_lock_record_parse(const char *lock, const char *lease,
@@ -299,12 +316,16 @@ size_t hami_internal_record_value(char *buffer, const char *date,
 #define LEASE_HOLD_MS "\",\"hold_ms\":"
 #define LEASE_END_NODE ",\"free\":\"node\"}"
 #define LEASE_END_SCHEDULER ",\"free\":\"scheduler\"}"
+#define LEASE_CALLS ",\"free\":\"scheduler\",\"calls\":\""
+#define LEASE_END_CALLS "\"}"
 
-size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder)
+size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder,
+                                       size_t calls)
 {
     return sizeof(LEASE_LOCK LEASE_UID LEASE_FENCE LEASE_HOLDER LEASE_ATTEMPT
                       LEASE_HOLD_MS LEASE_END_SCHEDULER) +
-           3 * 20 + value + uid + holder;
+           3 * 20 + value + uid + holder +
+           (calls > 0 ? sizeof(LEASE_CALLS LEASE_END_CALLS) + calls : 0);
 }
 
 size_t hami_internal_record_lease(char *buffer, size_t size,
@@ -324,7 +345,11 @@ size_t hami_internal_record_lease(char *buffer, size_t size,
     pen_number(&pen, lease->attempt);
     pen_literal(&pen, LEASE_HOLD_MS);
     pen_number(&pen, lease->hold_ms);
-    if (lease->free_by_scheduler) {
+    if (lease->calls) {
+        pen_literal(&pen, LEASE_CALLS);
+        pen_text(&pen, lease->calls);
+        pen_literal(&pen, LEASE_END_CALLS);
+    } else if (lease->free_by_scheduler) {
         pen_literal(&pen, LEASE_END_SCHEDULER);
     } else {
         pen_literal(&pen, LEASE_END_NODE);
@@ -336,6 +361,7 @@ void hami_internal_record_freed(uint64_t fence, struct hami_lock_record *ret)
 {
     ret->kind = HAMI_LOCK_FREE;
     ret->namespace_name[0] = ret->name[0] = ret->uid[0] = ret->holder[0] = '\0';
+    ret->calls[0] = '\0';
     ret->has_lease = ret->free_by_scheduler = false;
     ret->attempt = ret->hold_ms = ret->fence = 0;
     ret->last_fence = fence;
@@ -354,7 +380,8 @@ void hami_internal_record_taken(const struct hami_owner *owner,
     ret->attempt = lease->attempt;
     ret->hold_ms = lease->hold_ms < HOLD_MS_MAX ? lease->hold_ms : HOLD_MS_MAX;
     ret->fence = ret->last_fence = lease->fence;
-    ret->free_by_scheduler = lease->free_by_scheduler;
+    ret->free_by_scheduler = lease->free_by_scheduler || lease->calls;
+    pen_copy(ret->calls, sizeof(ret->calls), lease->calls ? lease->calls : "");
 }
 
 int hami_lease_memory_format(uint64_t fence, char *buffer, size_t size)

@@ -22,10 +22,13 @@ struct hami_internal_lease_text {
     const char *value, *uid, *holder; /* checked names: nothing in them needs escaping */
     uint64_t fence, attempt, hold_ms;
     bool free_by_scheduler;
+    const char *calls; /* canonical; NULL = it has none. With calls the scheduler frees */
 };
 
-/* Bytes that hold any lease with texts of these lengths, NUL included. */
-size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder);
+/* Bytes that hold any lease with texts of these lengths, NUL included.
+ * @calls  0 = it has none */
+size_t hami_internal_record_lease_size(size_t value, size_t uid, size_t holder,
+                                       size_t calls);
 
 /* Writes the lease annotation. Returns its length. */
 size_t hami_internal_record_lease(char *buffer, size_t size,

@@ -64,6 +64,14 @@ static int check_request(const struct hami_nodelock_request *request,
                                         "the group must be 1 to %d of [A-Za-z0-9._:/-]",
                                         HAMI_NODELOCK_GROUP_MAX);
     }
+    if (request->calls && !hami_internal_names_is_calls(request->calls)) {
+        return hami_internal_errors_set(error, HAMI_E_INVAL,
+                                        "calls must be 1 to %d of RESOURCE=COUNT, %d "
+                                        "characters at most, sorted, each "
+                                        "once",
+                                        HAMI_NODELOCK_CALL_COUNT_MAX,
+                                        HAMI_NODELOCK_CALLS_MAX);
+    }
     return check_keys(request, error);
 }
 

@@ -130,12 +130,16 @@ struct hami_lock_record {
     bool free_by_scheduler;        /* lease says free=scheduler */
     uint64_t fence;                /* of the grant; 0 without a lease of its own */
     uint64_t last_fence;           /* the fence memory in the lease annotation, own or not; 0 = none */
+    char calls[HAMI_NODELOCK_CALLS_MAX + 1]; /* the calls of its pod, from the lease; "" where it has
+                                      none, or any but canonical ones (see hami_nodelock_request.calls):
+                                      such a lock is exclusive, and in a permit stands for all calls.
+                                      Since 0.1 */
 };
 #define HAMI_LOCK_RECORD_INIT HAMI_SIZED(struct hami_lock_record)
 
 /*
  * Takes a lock value and its lease annotation apart, as docs/protocol.md defines them. Never fails on
- * content: odd values are MALFORMED, an unreadable lease is none.
+ * content: odd values are MALFORMED, an unreadable lease is none, odd calls are as if there were none.
  * @lock     value of the lock annotation; NULL = absent
  * @lease    value of the lease annotation; NULL = absent
  * Returns   0, or INVAL (ret NULL), ABI

@@ -114,6 +114,9 @@ HAMI_PUBLIC const char *hami_errname(int code);
 #define HAMI_NODELOCK_PERMITS_MAX 64 /* permits a node */
 #define HAMI_NODELOCK_GROUP_MAX 317  /* characters of a group's name */
 #define HAMI_NODELOCK_OVERTAKEN 4    /* times that one waiter is overtaken, where config says 0 */
+#define HAMI_NODELOCK_SIDE_BY_SIDE_MAX 8 /* pods beside each other on a node */
+#define HAMI_NODELOCK_CALLS_MAX 512      /* characters of a request's calls */
+#define HAMI_NODELOCK_CALL_COUNT_MAX 16  /* calls of one request */
 
 #define HAMI_DEADLINE_NEVER UINT64_MAX
 
@@ -147,6 +150,13 @@ struct hami_nodelock_request {
                                   after the other, within the same bound */
     struct hami_error *reterr; /* NULL, or filled where a function refuses at once that has no reterr of
                                   its own, or whose own is NULL; borrowed for the call */
+    const char *calls;         /* NULL = exclusive: nobody is beside it; or what its pod asks of device
+                                  plugins, as "RESOURCE=COUNT,RESOURCE=COUNT", see
+                                  config.side_by_side. 1 to HAMI_NODELOCK_CALL_COUNT_MAX calls and up to
+                                  HAMI_NODELOCK_CALLS_MAX characters, in the order of their bytes, each
+                                  once; RESOURCE is named as an annotation key is, COUNT a decimal from 1
+                                  to INT64_MAX. Any other text is INVAL: whoever can't name all calls of
+                                  a pod asks without. Since 0.1 */
 };
 #define HAMI_NODELOCK_REQUEST_INIT HAMI_SIZED(struct hami_nodelock_request)
 
@@ -278,6 +288,18 @@ struct hami_nodelock_config {
                                          closely may come from two threads in either order. Since
                                          0.1 */
     void *changed_data;
+    uint32_t side_by_side;            /* 0 = one owner a node, as ever; or how many owners, 1 to
+                                         HAMI_NODELOCK_SIDE_BY_SIDE_MAX, may hold a node at a time whose
+                                         requests have `calls`, no two of them one in common, and one
+                                         key. Only where the node's hami.io/mutex.agent, as
+                                         hami_nodelock_observe() told it, says
+                                         "1,free=scheduler,side-by-side"; all others, and all elsewhere,
+                                         are exclusive. Their records are the key's permits 1 to
+                                         HAMI_NODELOCK_SIDE_BY_SIDE_MAX; the key itself, permit 0, has a
+                                         copy of one of them (docs/protocol.md, section 11). Needs
+                                         HAMI_NODELOCK_FREE_BY_SCHEDULER, and permits 0 or 1. All
+                                         managers of a store have to know it before the first node says
+                                         so. Since 0.1 */
 };
 #define HAMI_NODELOCK_CONFIG_INIT HAMI_SIZED(struct hami_nodelock_config)
 
@@ -289,7 +311,8 @@ struct hami_nodelock_config {
  * @config   borrowed for the call; config.transport until hami_nodelock_free() has returned
  * @ret      new manager; free with hami_nodelock_free()
  * Returns   0, or:
- *           INVAL - a field is out of range, or the transport lacks a required function
+ *           INVAL - a field is out of range, side_by_side stands with permits above 1 or without
+ *           HAMI_NODELOCK_FREE_BY_SCHEDULER, or the transport lacks a required function
  *           ABI - config has unknown fields that are set
  *           NOTSUP - permits above 1, and the transport's other readers know one only
  *           NOMEM - out of memory, or no thread could be made
@@ -695,7 +718,10 @@ enum hami_slot_state {
 
 /* One lock of a node. Texts are borrowed for the visitor's call. */
 struct hami_slot_view {
-    const char *key;
+    const char *key;         /* of the record: permits above 0 have a name of their own, as
+                                "hami.io/mutex.lock.1". With config.side_by_side the key itself is the
+                                cover of those beside: while its lease has "calls" it shows a copy of
+                                one of them, and its state is that one's */
     enum hami_slot_state state;
     const char *value;       /* lock annotation as last seen; NULL = absent */
     const char *lease;       /* lease annotation as last seen; NULL = absent */

@@ -45,6 +45,7 @@ static void check_lease(const struct hami_lock_record *record, const char *lock)
     FUZZ_CHECK(strnlen(record->holder, sizeof(record->holder)) < sizeof(record->holder));
     FUZZ_CHECK(record->hold_ms <= 600000);
     FUZZ_CHECK(record->fence == record->last_fence);
+    FUZZ_CHECK(record->calls[0] == '\0' || hami_internal_names_is_calls(record->calls));
 }
 
 /* What is written from a record reads as that record. */
@@ -56,14 +57,16 @@ static void check_round_trip(const struct hami_lock_record *record, const char *
                                             .holder = record->holder,
                                             .fence = record->fence,
                                             .attempt = record->attempt,
-                                            .hold_ms = record->hold_ms};
+                                            .hold_ms = record->hold_ms,
+                                            .calls =
+                                                record->calls[0] ? record->calls : NULL};
 
     if (!record->has_lease || record->kind != HAMI_LOCK_OWNED ||
         !hami_internal_names_is_uid(record->holder)) {
         return;
     }
-    size_t size = hami_internal_record_lease_size(strlen(lock), strlen(record->uid),
-                                                  strlen(record->holder));
+    size_t size = hami_internal_record_lease_size(
+        strlen(lock), strlen(record->uid), strlen(record->holder), strlen(record->calls));
     char *lease = malloc(size);
     FUZZ_CHECK(lease != NULL);
     hami_internal_record_lease(lease, size, &text);
@@ -73,7 +76,9 @@ static void check_round_trip(const struct hami_lock_record *record, const char *
     FUZZ_CHECK(strcmp(again.uid, record->uid) == 0);
     FUZZ_CHECK(strcmp(again.holder, record->holder) == 0);
     FUZZ_CHECK(again.fence == record->fence && again.attempt == record->attempt);
-    FUZZ_CHECK(again.hold_ms == record->hold_ms && !again.free_by_scheduler);
+    FUZZ_CHECK(again.hold_ms == record->hold_ms);
+    FUZZ_CHECK(again.free_by_scheduler == (record->calls[0] != '\0'));
+    FUZZ_CHECK(strcmp(again.calls, record->calls) == 0);
     free(lease);
 }
 

@@ -38,6 +38,11 @@ static const struct {
     {"a uid with a backslash", {.node = "n1", .owner = {"ns", "a", "u\\"}}},
     {"keys counted but not given",
      {.node = "n1", .owner = {"ns", "a", "u"}, .key_count = 1}},
+    {"calls of no form",
+     {.node = "n1", .owner = {"ns", "a", "u"}, .calls = "nvidia.com/gpu"}},
+    {"no calls", {.node = "n1", .owner = {"ns", "a", "u"}, .calls = ""}},
+    {"calls out of order",
+     {.node = "n1", .owner = {"ns", "a", "u"}, .calls = "b/gpu=1,a/gpu=1"}},
 };
 
 START_TEST(a_malformed_request_is_refused_and_touches_nothing)
@@ -238,6 +243,11 @@ START_TEST(a_configuration_is_checked_as_a_whole)
     REFUSED(HAMI_E_INVAL, config.permits = HAMI_NODELOCK_PERMITS_MAX + 1);
     REFUSED(HAMI_E_NOTSUP, config.permits = 2; config.transport = &single);
     REFUSED(HAMI_E_INVAL, config.flags = 0x80);
+    REFUSED(HAMI_E_INVAL, config.side_by_side = 2);
+    REFUSED(HAMI_E_INVAL, config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
+            config.side_by_side = HAMI_NODELOCK_SIDE_BY_SIDE_MAX + 1);
+    REFUSED(HAMI_E_INVAL, config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
+            config.side_by_side = 2; config.permits = 2);
     REFUSED(HAMI_E_INVAL, config.hold_limit_ms = 600001);
     REFUSED(HAMI_E_INVAL, config.call_timeout_ms = 600001);
     REFUSED(HAMI_E_INVAL, config.expire_ms = UINT64_MAX);

@@ -39,7 +39,8 @@ class Request(Structure):
     _fields_ = [("size", c_size_t), ("node", c_char_p), ("owner", Owner), ("deadline_ns",
     c_uint64),
                 ("keys", POINTER(c_char_p)), ("key_count", c_size_t), ("cancel", c_void_p),
-                ("priority", c_int32), ("group", c_char_p), ("reterr", POINTER(Error))]
+                ("priority", c_int32), ("group", c_char_p), ("reterr", POINTER(Error)),
+                ("calls", c_char_p)]
 
 
 class OwnerFacts(Structure):
@@ -150,7 +151,7 @@ class Config(Structure):
                 ("owner_lost_data", c_void_p), ("log", LOG), ("log_data", c_void_p),
                 ("clock", Clock), ("allocator", Allocator), ("random_seed", c_uint64),
                 ("waiters_per_namespace_max", c_uint32), ("overtaken_max", c_uint32),
-                ("changed", c_void_p), ("changed_data", c_void_p)]
+                ("changed", c_void_p), ("changed_data", c_void_p), ("side_by_side", c_uint32)]
 
 
 class KubernetesConfig(Structure):

@@ -75,6 +75,7 @@ structs! {
         priority: i32,
         group: Text,
         reterr: *mut hami_error,
+        calls: Text,
     }
     hami_owner_facts {
         size: usize,
@@ -141,6 +142,7 @@ structs! {
         overtaken_max: u32,
         changed: Option<unsafe extern "C" fn(Data, *const c_void)>,
         changed_data: Data,
+        side_by_side: u32,
     }
     hami_lease_view {
         size: usize,

@@ -91,6 +91,7 @@ impl Request {
             priority: self.priority,
             group: pointer(&group),
             reterr: ptr::null_mut(),
+            calls: ptr::null(),
         };
         Ok(Native { request, _node: node, _owner: owner, _keys: keys, _group: group })
     }

@@ -319,6 +319,7 @@ impl Builder {
             overtaken_max: self.overtaken_max,
             changed: None,
             changed_data: ptr::null_mut(),
+            side_by_side: 0,
         };
         let (mut raw, mut error) = (ptr::null_mut(), detail());
         let code = unsafe { sys::hami_nodelock_new(&config, &mut raw, &mut error) };
