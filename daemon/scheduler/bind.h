@@ -34,6 +34,7 @@ struct binder_config {
     uint64_t patience_ms;
     uint64_t binding_ms;     /* for one Binding; 0 = as long as its caller waits */
     uint64_t lock_expire_ms; /* for texts */
+    bool side_by_side;       /* a pod's calls are told to the manager */
     bool lanes; /* pods are read for priority and group, if for nothing else */
     const char *const
         *scheduler_names; /* borrowed; only such pods are served; NULL = any */

@@ -46,6 +46,10 @@ static void heard_pod(void *data, int code, const struct hami_kubernetes_pod *po
             is_listed(pod->scheduler_name, config->scheduler_names,
                       config->scheduler_name_count) &&
             bind->told->pod.needs.is_managed;
+        if (config->side_by_side) {
+            (void)lock_table_calls(bind->locks, &bind->told->pod.needs, pod->calls,
+                                   pod->call_count, bind->told->pod.calls);
+        }
         bind->told->pod.priority = pod->priority;
         (void)snprintf(bind->told->pod.group, sizeof(bind->told->pod.group), "%s",
                        pod->group != NULL ? pod->group : "");
@@ -187,7 +191,8 @@ void bind_start(struct bind *bind)
     struct binder *binder = bind->binder;
     bool is_recent =
         bind_table_is_recent(&binder->table, bind->request.uid, hami_kubernetes_now());
-    bool wants_check = binder->config.lanes || binder->config.scheduler_name_count > 0 ||
+    bool wants_check = binder->config.lanes || binder->config.side_by_side ||
+                       binder->config.scheduler_name_count > 0 ||
                        lock_table_wants_pod(bind->locks) || is_recent;
     if (!wants_check) {
         bind_queue(bind);

@@ -47,6 +47,7 @@ struct bind_pod {
     struct lock_needs needs; /* by the bind's lock table */
     int32_t priority;
     char group[HAMI_NODELOCK_GROUP_MAX + 1]; /* "" = none */
+    char calls[HAMI_NODELOCK_CALLS_MAX + 1]; /* "" = it must be alone */
     char node[HAMI_NODELOCK_NODE_MAX + 1];
     char text[256];
 };

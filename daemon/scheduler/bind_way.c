@@ -208,6 +208,7 @@ void bind_queue(struct bind *bind)
     struct hami_error error = HAMI_ERROR_INIT;
     request.priority = bind->told->pod.priority;
     request.group = bind->told->pod.group[0] != '\0' ? bind->told->pod.group : NULL;
+    request.calls = bind->told->pod.calls[0] != '\0' ? bind->told->pod.calls : NULL;
     request.reterr = &error;
     request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;

@@ -48,6 +48,14 @@ static const struct row standard[] = {
 
 #define STANDARD_COUNT (sizeof(standard) / sizeof(standard[0]))
 
+/* Amounts of the devices that are asked for beside them. No device plugin serves them, so
+ * the kubelet makes no call for them. */
+static const char *const amounts[] = {
+    "nvidia.com/gpumem",   "nvidia.com/gpumem-percentage",
+    "nvidia.com/gpucores", "nvidia.com/priority",
+    "hygon.com/dcumem",    "hygon.com/dcucores",
+};
+
 struct lock_table {
     unsigned references;
     size_t choice_count;
@@ -312,6 +320,92 @@ void lock_table_judge(const struct lock_table *table, const char *const *resourc
         ret->keys[ret->key_count++] = HAMI_NODELOCK_KEY;
     }
 }
+
+/* ---- calls ---------------------------------------------------------------------- */
+
+static bool is_amount(const char *resource)
+{
+    for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+        if (strcmp(amounts[i], resource) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum call_kind { CALL_NONE, CALL_OURS, CALL_UNCLEAR };
+
+/* What "RESOURCE=COUNT" means to a pod that needs this key. */
+static enum call_kind kind_of(const struct lock_table *table, const char *call,
+                              const char *key)
+{
+    char resource[RESOURCE_MAX + 1];
+    size_t length = strcspn(call, "=");
+    if (call[length] == '\0' || length > RESOURCE_MAX) {
+        return CALL_UNCLEAR;
+    }
+    memcpy(resource, call, length);
+    resource[length] = '\0';
+    const struct row *row = is_managed(table, resource) && !is_amount(resource)
+                                ? find_row(table, resource)
+                                : NULL;
+    if (row == NULL || is_exempt(row)) {
+        return CALL_NONE;
+    }
+    bool is_number = strcmp(call + length, "=?") != 0;
+    return is_number && strcmp(row->key, key) == 0 ? CALL_OURS : CALL_UNCLEAR;
+}
+
+/* Puts a text where it belongs by its bytes. */
+static void insert_sorted(const char **sorted, size_t count, const char *text)
+{
+    while (count > 0 && strcmp(sorted[count - 1], text) > 0) {
+        sorted[count] = sorted[count - 1];
+        count--;
+    }
+    sorted[count] = text;
+}
+
+/* With commas between them. False where they don't fit. */
+static bool join_calls(const char *const *sorted, size_t count, char *buffer)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(sorted[i]);
+        if (at + (i > 0) + length > HAMI_NODELOCK_CALLS_MAX) {
+            return false;
+        }
+        if (i > 0) {
+            buffer[at++] = ',';
+        }
+        memcpy(buffer + at, sorted[i], length + 1);
+        at += length;
+    }
+    return count > 0;
+}
+
+bool lock_table_calls(const struct lock_table *table, const struct lock_needs *needs,
+                      const char *const *calls, size_t count, char *buffer)
+{
+    const char *sorted[HAMI_NODELOCK_CALL_COUNT_MAX];
+    size_t sorted_count = 0;
+    bool is_clear = table != NULL && needs->key_count == 1 && !needs->is_exempt;
+    for (size_t i = 0; i < count && is_clear; i++) {
+        enum call_kind kind = kind_of(table, calls[i], needs->keys[0]);
+        is_clear = kind == CALL_NONE ||
+                   (kind == CALL_OURS && sorted_count < HAMI_NODELOCK_CALL_COUNT_MAX);
+        if (is_clear && kind == CALL_OURS) {
+            insert_sorted(sorted, sorted_count++, calls[i]);
+        }
+    }
+    if (is_clear && join_calls(sorted, sorted_count, buffer)) {
+        return true;
+    }
+    buffer[0] = '\0';
+    return false;
+}
+
+/* ---- keys ----------------------------------------------------------------------- */
 
 size_t lock_table_keys(const struct lock_table *table, const char **ret)
 {

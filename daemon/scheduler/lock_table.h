@@ -45,6 +45,17 @@ bool lock_table_wants_pod(const struct lock_table *table);
 void lock_table_judge(const struct lock_table *table, const char *const *resources,
                       size_t resource_count, struct lock_needs *ret);
 
+/*
+ * The calls that a pod's devices are handed out by, as hami_nodelock_request.calls has
+ * them: those of served resources that have the one lock that the pod needs.
+ * @calls   of the pod, as hami_kubernetes_pod.calls
+ * @buffer  HAMI_NODELOCK_CALLS_MAX + 1 bytes; "" where the pod must be alone on its node
+ * Returns  false there: it needs another number of locks than one, one of its counts is no
+ *          number, no call of it is known, or they don't fit
+ */
+bool lock_table_calls(const struct lock_table *table, const struct lock_needs *needs,
+                      const char *const *calls, size_t count, char *buffer);
+
 /* Every key that a pod can come to need: at most HAMI_NODELOCK_KEYS_MAX. */
 size_t lock_table_keys(const struct lock_table *table, const char **ret);
 

@@ -190,6 +190,7 @@ static int start_lock(struct service *service)
     config.waiters_per_node_max = (uint32_t)options->waiters_per_node;
     config.waiters_per_namespace_max = (uint32_t)options->waiters_per_namespace;
     config.overtaken_max = (uint32_t)options->overtaken_max;
+    config.side_by_side = (uint32_t)options->side_by_side;
     config.hold_limit_ms = options->hold_limit_ms;
     config.expire_ms = options->lock_expire_ms;
     config.stall_limit_ms = options->stall_limit_ms;
@@ -217,6 +218,7 @@ static int start_lock(struct service *service)
         .scheduler_names = options->scheduler_names.values,
         .scheduler_name_count = options->scheduler_names.count,
         .locks = options->locks,
+        .side_by_side = options->side_by_side > 0,
         .lanes = options->lanes,
     };
     service->binder = binder_new(&binder);

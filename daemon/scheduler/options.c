@@ -152,6 +152,14 @@ static void add_queue(struct hamid_config *table, struct scheduler_options *o)
          "How often one bind may be overtaken by pods that came later and have a higher "
          "priority, or join their pod group. Default 4.",
          1, 1000000, NULL},
+        {"side-by-side", NULL, HAMID_FLAG_NUMBER, &o->side_by_side, "N",
+         "Let up to N pods of a node be between bind and Allocate at the same time, "
+         "where "
+         "no two of them can be taken for one another: each asks for other counts of "
+         "devices, or for other resources. Equal pods still take turns. It counts on "
+         "nodes whose 'hamid node' runs with --side-by-side, wants --scheduler-name, and "
+         "locks that are kept on the Node. 0 is off. Default 0.",
+         0, HAMI_NODELOCK_SIDE_BY_SIDE_MAX, NULL},
         {"lanes", NULL, HAMID_FLAG_BOOLEAN, &o->lanes, NULL,
          "Read each pod before it queues, for its priority and pod group: one read a "
          "bind. "
@@ -267,6 +275,28 @@ static void check_store(struct scheduler_options *options,
     }
     if (options->keeps_leases && options->lease_namespace == NULL) {
         options->lease_namespace = LEASE_NAMESPACE_DEFAULT;
+    }
+}
+
+static void check_side_by_side(const struct scheduler_options *options,
+                               struct hamid_problems *problems)
+{
+    char place[512];
+    if (options->side_by_side == 0) {
+        return;
+    }
+    if (options->scheduler_names.count == 0) {
+        hamid_problems_add(problems,
+                           "%s: wants scheduler-name as well, the schedulerName of the "
+                           "pods that are bound here: their watch tells when one of "
+                           "several has its devices",
+                           PLACE(options, side_by_side, place));
+    }
+    if (options->keeps_leases) {
+        hamid_problems_add(problems,
+                           "%s: wants lock-store annotation: what a node side can do is "
+                           "said on the Node, where lease+mirror does not look",
+                           PLACE(options, side_by_side, place));
     }
 }
 
@@ -432,6 +462,7 @@ enum hamid_flags_result scheduler_options_read(struct scheduler_options *ret, in
     ret->log_json = strcmp(ret->log_format, "json") == 0;
     settle_metrics_listen(ret);
     check_store(ret, problems);
+    check_side_by_side(ret, problems);
     check_tls(ret, problems);
     check_listeners(ret, problems);
     check_places(ret, problems);

@@ -38,6 +38,7 @@ struct scheduler_options {
     uint64_t waiters_per_node;
     uint64_t waiters_per_namespace; /* 0 = no bound of its own */
     uint64_t overtaken_max;
+    uint64_t side_by_side;       /* pods in flight on a node at the most; 0 = one */
     bool lanes;                  /* pods are read for priority and group alone, too */
     uint64_t event_after_ms;     /* 0 = no events */
     bool keeps_leases;           /* locks are kept in Leases, mirrored to the Node */

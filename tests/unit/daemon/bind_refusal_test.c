@@ -107,6 +107,65 @@ START_TEST(test_only_pods_of_listed_schedulers_and_resources_are_served)
 }
 END_TEST
 
+/* What the manager is told of the calls of a pod that asks for this. */
+static const char *calls_told(bool side_by_side, const char *resources)
+{
+    static char told[HAMI_NODELOCK_CALLS_MAX + 1];
+    struct caller a;
+    struct binder_config config = strict();
+    config.side_by_side = side_by_side;
+    set_up(config);
+    ask(&a, "u1", "n1");
+    end_read(0, "u1", "", "hami-scheduler", resources);
+    ck_assert_uint_eq(wait_count, 1);
+    memcpy(told, waits[0].calls, sizeof(told));
+    end_wait(0, HAMI_E_TIMEDOUT, "");
+    tear_down();
+    return told;
+}
+
+START_TEST(test_the_calls_of_a_pod_are_told_sorted_and_of_served_devices_alone)
+{
+    static const struct {
+        const char *resources;
+        const char *calls;
+    } rows[] = {
+        {"nvidia.com/gpu=2", "nvidia.com/gpu=2"},
+        {"nvidia.com/gpu=2 nvidia.com/gpu=10 nvidia.com/gpu=1",
+         "nvidia.com/gpu=1,nvidia.com/gpu=10,nvidia.com/gpu=2"},
+        {"example.com/nic=3 nvidia.com/gpumem=3000 nvidia.com/gpu=1 cpu",
+         "nvidia.com/gpu=1"},
+        {"example.com/none=1 nvidia.com/gpu=1 hygon.com/dcunum=?", "nvidia.com/gpu=1"},
+        {"cambricon.com/vmlu=1", "cambricon.com/vmlu=1"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_assert_str_eq(calls_told(true, rows[i].resources), rows[i].calls);
+    }
+}
+END_TEST
+
+START_TEST(test_a_pod_whose_calls_are_not_all_clear_is_told_to_be_alone)
+{
+    static const char *const rows[] = {
+        "nvidia.com/gpu=1 cambricon.com/vmlu=1", /* two locks */
+        "nvidia.com/gpu=?",
+        "nvidia.com/gpu=1 nvidia.com/gpu=?",
+        "nvidia.com/gpu",     /* no call is told */
+        "nvidia.com/gpu=1 ?", /* not all are told */
+        "nvidia.com/gpumem=3000",
+        "nvidia.com/gpu=1 nvidia.com/gpu=2 nvidia.com/gpu=3 nvidia.com/gpu=4 "
+        "nvidia.com/gpu=5 nvidia.com/gpu=6 nvidia.com/gpu=7 nvidia.com/gpu=8 "
+        "nvidia.com/gpu=9 nvidia.com/gpu=10 nvidia.com/gpu=11 nvidia.com/gpu=12 "
+        "nvidia.com/gpu=13 nvidia.com/gpu=14 nvidia.com/gpu=15 nvidia.com/gpu=16 "
+        "nvidia.com/gpu=17",
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_assert_msg(strcmp(calls_told(true, rows[i]), "alone") == 0, "%s", rows[i]);
+    }
+    ck_assert_str_eq(calls_told(false, "nvidia.com/gpu=2"), "alone");
+}
+END_TEST
+
 START_TEST(test_case_1_36_a_pod_takes_the_locks_that_its_resources_map_to)
 {
     static const struct {
@@ -307,6 +366,9 @@ int main(void)
         all, test_case_3_12_a_lock_or_binding_that_the_pod_cant_use_any_more_is_an_error);
     tcase_add_test(all, test_lost_for_a_pod_that_is_bound_here_is_success);
     tcase_add_test(all, test_only_pods_of_listed_schedulers_and_resources_are_served);
+    tcase_add_test(all,
+                   test_the_calls_of_a_pod_are_told_sorted_and_of_served_devices_alone);
+    tcase_add_test(all, test_a_pod_whose_calls_are_not_all_clear_is_told_to_be_alone);
     tcase_add_test(all, test_case_1_36_a_pod_takes_the_locks_that_its_resources_map_to);
     tcase_add_test(
         all, test_case_1_36_a_pod_that_is_exempt_on_purpose_is_bound_without_a_lock);

@@ -85,6 +85,27 @@ START_TEST(test_the_store_of_the_locks_is_chosen_by_name)
 }
 END_TEST
 
+START_TEST(test_side_by_side_is_off_and_wants_what_it_can_not_do_without)
+{
+    ck_assert_int_eq(read_options(NULL, 0, NULL), HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.side_by_side, 0);
+    ck_assert_int_eq(READ(NULL, "--side-by-side=4", "--scheduler-name=a"),
+                     HAMID_FLAGS_OK);
+    ck_assert_uint_eq(options.side_by_side, 4);
+    ck_assert_int_eq(READ(NULL, "--side-by-side=0", "--lock-store=lease+mirror"),
+                     HAMID_FLAGS_OK);
+    ck_assert_int_eq(READ(NULL, "--side-by-side=4"), HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--side-by-side: wants scheduler-name as well"));
+    ck_assert_int_eq(
+        READ(NULL, "--side-by-side=4", "--scheduler-name=a", "--lock-store=lease+mirror"),
+        HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "--side-by-side: wants lock-store annotation"));
+    ck_assert_int_eq(READ(NULL, "--side-by-side=9", "--scheduler-name=a"),
+                     HAMID_FLAGS_WRONG);
+    ck_assert_ptr_nonnull(strstr(error, "'9' is no whole number from 0 to 8"));
+}
+END_TEST
+
 START_TEST(test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused)
 {
     static const char *const known[] = {
@@ -297,6 +318,7 @@ int main(void)
     tcase_add_test(
         all, test_case_1_32_the_expiry_is_the_flag_then_the_variable_then_five_minutes);
     tcase_add_test(all, test_the_store_of_the_locks_is_chosen_by_name);
+    tcase_add_test(all, test_side_by_side_is_off_and_wants_what_it_can_not_do_without);
     tcase_add_test(all,
                    test_case_1_36_a_resource_without_a_choice_of_its_lock_is_refused);
     tcase_add_test(all, test_the_most_exact_choice_counts_before_hamis_own_rows);

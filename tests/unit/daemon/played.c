@@ -124,6 +124,8 @@ int hami_nodelock_acquire_start(hami_nodelock *lock,
     wait->deadline_ns = request->deadline_ns;
     (void)snprintf(wait->node, sizeof(wait->node), "%s", request->node);
     (void)snprintf(wait->uid, sizeof(wait->uid), "%s", request->owner.uid);
+    (void)snprintf(wait->calls, sizeof(wait->calls), "%s",
+                   request->calls != NULL ? request->calls : "alone");
     for (size_t i = 0; i < request->key_count; i++) {
         size_t length = strlen(wait->keys);
         (void)snprintf(wait->keys + length, sizeof(wait->keys) - length, "%s%s",
@@ -283,17 +285,28 @@ static void tell_pod(const struct asked *asked, enum hami_facts_source source,
                      const char *uid, const char *node, const char *scheduler,
                      const char *resource)
 {
-    char words[160] = "";
-    const char *resources[8];
+    char words[2048] = "";
+    char calls[2048] = "";
+    const char *resources[ASKED_MAX];
+    const char *called[ASKED_MAX];
     size_t count = 0;
+    size_t call_count = 0;
     (void)snprintf(words, sizeof(words), "%s", resource != NULL ? resource : "");
     for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        char *copy = calls + (word - words);
+        memcpy(copy, word, strlen(word) + 1);
+        if (strchr(copy, '=') != NULL || strcmp(copy, "?") == 0) {
+            called[call_count++] = copy;
+        }
+        word[strcspn(word, "=")] = '\0';
         resources[count++] = word;
     }
     struct hami_kubernetes_pod pod = {.size = sizeof(pod),
                                       .scheduler_name = scheduler,
                                       .resources = resources,
-                                      .resource_count = count};
+                                      .resource_count = count,
+                                      .calls = called,
+                                      .call_count = call_count};
     pod.facts.source = source;
     pod.facts.known = true;
     pod.facts.exists = uid != NULL;

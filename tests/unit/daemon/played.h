@@ -18,6 +18,7 @@ struct hami_wait {
     char node[64];
     char uid[64];
     char keys[160]; /* that were asked for, with blanks between them; "" = the standard */
+    char calls[HAMI_NODELOCK_CALLS_MAX + 1]; /* "alone" = none */
     bool aborted;
     bool ended;
 };
@@ -73,7 +74,7 @@ void end_wait(size_t index, int code, const char *text);
 /* A Binding is answered, and the loop turns. */
 void end_binding(size_t index, int code, const char *text);
 /* A read of the pod is answered. @uid NULL = there is none; @resource names, with blanks
- * between them, or NULL */
+ * between them, or NULL; NAME=COUNT tells a call as well */
 void end_read(size_t index, const char *uid, const char *node, const char *scheduler,
               const char *resource);
 /* A request, the Binding of a pod without a lock, is answered. @code as in the answer */
