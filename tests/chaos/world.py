@@ -21,7 +21,8 @@ from tests import peers  # noqa: E402
 
 NODE = "gpu-0"
 LOCK = "hami.io/mutex.lock"
-ZERO = ("double_holds", "covered_locks", "stuck_pods", "locks_left", "fence_violations")
+ZERO = ("double_holds", "covered_locks", "cover_violations", "double_serves", "stuck_pods",
+        "locks_left", "fence_violations")
 # Longer than any patience here: a caller that is left alone is no part of these tests.
 CALL_SECONDS = 60
 

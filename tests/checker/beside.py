@@ -136,7 +136,8 @@ class Judge:
     # The cover.
     def cover_violations(self, group, prefix):
         """Writes of ours that left other records than a cover that is a copy of the pair in
-        some permit that is held, or none where nobody needs a permit any more."""
+        the last taken of the permits that are held, or none where nobody needs one of them
+        any more."""
         wrong = 0
         seen = set()
         for before, after in group.changes():
@@ -218,4 +219,7 @@ def _pair(step):
 
 
 def _is_copied(group, moment, step):
-    return any(_pair(one) == _pair(step) for one in group.permits(moment))
+    """Is it a copy of the pair with the highest fence of the permits that are held? With any
+    other one somebody could take the cover for unchanged though others came meanwhile."""
+    held = [one for one in group.permits(moment) if one.fence is not None]
+    return bool(held) and _pair(max(held, key=lambda one: one.fence)) == _pair(step)

@@ -169,6 +169,16 @@ class Beside(unittest.TestCase):
         log.release_beside(33, 12, 2)
         self.assertEqual(log.figures()["cover_violations"], 1)
 
+    def test_the_copy_has_to_be_that_of_the_highest_fence(self):
+        for copied, expected in ((1, 1), (2, 0)):
+            log = two_in_flight()
+            log.create(20, "pod-3", asks=[{GPU: "3"}])
+            log.take_beside(22, "pod-3", 13, 3, f"{GPU}=3")
+            log.bind(25, "pod-3")
+            log.success(30, "pod-3", 13)
+            log.release_beside(33, 13, 3, cover=copied)
+            self.assertEqual(log.figures()["cover_violations"], expected, copied)
+
     def test_a_release_where_the_cover_is_anothers_leaves_it(self):
         log = two_in_flight()
         log.success(30, "pod-1", 11)
