@@ -25,12 +25,21 @@
 #define TIMEOUT_MS 5000
 #define TIMEOUT_MS_MAX 600000
 
+/* The key's own record, and one for each pod beside others. */
+#define RECORDS (HAMI_NODELOCK_SIDE_BY_SIDE_MAX + 1)
+
+struct pair {
+    char lock_key[HAMI_NODELOCK_KEY_MAX + 8];
+    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    char *lock, *lease; /* as read; NULL = absent */
+};
+
 struct clearing {
     struct hami_transport *transport;
     struct hami_clear asked;
     struct hami_error *error;
-    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
-    char *lock, *lease; /* the pair as read; NULL = absent */
+    struct pair pairs[RECORDS];
+    struct pair *pair; /* what is to be cleared */
     struct hami_lock_record record;
     /* what was learned about the owner */
     enum hami_internal_release verdict;
@@ -64,11 +73,14 @@ int hami_pair_token(const char *lock, const char *lease, char *buffer, size_t si
 
 /* ---- the pair ---- */
 
-static void forget_pair(struct clearing *clearing)
+static void forget_pairs(struct clearing *clearing)
 {
-    hami_internal_memory_free(&hami_internal_memory_default, clearing->lock);
-    hami_internal_memory_free(&hami_internal_memory_default, clearing->lease);
-    clearing->lock = clearing->lease = NULL;
+    for (size_t i = 0; i < RECORDS; i++) {
+        struct pair *pair = &clearing->pairs[i];
+        hami_internal_memory_free(&hami_internal_memory_default, pair->lock);
+        hami_internal_memory_free(&hami_internal_memory_default, pair->lease);
+        pair->lock = pair->lease = NULL;
+    }
 }
 
 static char *copy(struct clearing *clearing, const char *text)
@@ -79,15 +91,17 @@ static char *copy(struct clearing *clearing, const char *text)
     return copied;
 }
 
-static void keep_pair(void *data, const struct hami_transport_result *result)
+static void keep_pairs(void *data, const struct hami_transport_result *result)
 {
     struct clearing *clearing = data;
 
     (void)snprintf(clearing->text, sizeof(clearing->text), "%s",
                    result->text ? result->text : "");
-    if (result->code == 0 && result->values && result->value_count == 2) {
-        clearing->lock = copy(clearing, result->values[0]);
-        clearing->lease = copy(clearing, result->values[1]);
+    for (size_t i = 0; i < RECORDS && result->code == 0 && result->values &&
+                       result->value_count == 2 * RECORDS;
+         i++) {
+        clearing->pairs[i].lock = copy(clearing, result->values[2 * i]);
+        clearing->pairs[i].lease = copy(clearing, result->values[2 * i + 1]);
     }
 }
 
@@ -98,17 +112,21 @@ static int fail(struct clearing *clearing, int code, const char *what)
                                                       : hami_strerror(code));
 }
 
-/* Reads the pair as it stands now. */
-static int read_pair(struct clearing *clearing)
+/* Reads all records of the key as they stand now. */
+static int read_pairs(struct clearing *clearing)
 {
-    const struct hami_transport_edit edits[] = {
-        {.action = HAMI_EDIT_READ, .key = clearing->asked.key},
-        {.action = HAMI_EDIT_READ, .key = clearing->lease_key},
-    };
-    forget_pair(clearing);
+    struct hami_transport_edit edits[2 * RECORDS];
+
+    for (size_t i = 0; i < RECORDS; i++) {
+        const struct pair *pair = &clearing->pairs[i];
+        edits[2 * i] = (struct hami_transport_edit){.key = pair->lock_key};
+        edits[2 * i + 1] = (struct hami_transport_edit){.key = pair->lease_key};
+    }
+    forget_pairs(clearing);
     clearing->text[0] = '\0';
-    int code = hami_transport_call(clearing->transport, clearing->asked.node, edits, 2,
-                                   NULL, clearing->asked.timeout_ms, keep_pair, clearing);
+    int code =
+        hami_transport_call(clearing->transport, clearing->asked.node, edits, 2 * RECORDS,
+                            NULL, clearing->asked.timeout_ms, keep_pairs, clearing);
     if (code == HAMI_E_IN_DOUBT) {
         code = HAMI_E_TRANSPORT; /* a read leaves nothing in doubt */
     }
@@ -123,20 +141,21 @@ static bool is_expected(struct clearing *clearing)
 {
     char token[HAMI_PAIR_TOKEN_BYTES];
 
-    if (!clearing->lock || !clearing->lock[0]) {
+    if (!clearing->pair->lock || !clearing->pair->lock[0]) {
         (void)hami_internal_errors_set(
             clearing->error, HAMI_E_LOST,
             "node %s is not locked under this key: nothing was written",
             clearing->asked.node);
         return false;
     }
-    (void)hami_pair_token(clearing->lock, clearing->lease, token, sizeof(token));
+    (void)hami_pair_token(clearing->pair->lock, clearing->pair->lease, token,
+                          sizeof(token));
     if (strcmp(token, clearing->asked.token) != 0) {
         (void)hami_internal_errors_set(
             clearing->error, HAMI_E_LOST,
             "node %s has another lock by now, '%.300s', its token is %s: nothing was "
             "written",
-            clearing->asked.node, clearing->lock, token);
+            clearing->asked.node, clearing->pair->lock, token);
         return false;
     }
     return true;
@@ -249,7 +268,7 @@ static void keep_text(void *data, const struct hami_transport_result *result)
 /* The write was refused, or not answered: what stands now? */
 static int look_again(struct clearing *clearing, int code)
 {
-    if (read_pair(clearing) < 0) {
+    if (read_pairs(clearing) < 0) {
         return code == HAMI_E_IN_DOUBT
                    ? hami_internal_errors_set(clearing->error, code,
                                               "the release was sent and not answered")
@@ -257,7 +276,7 @@ static int look_again(struct clearing *clearing, int code)
                          clearing->error, HAMI_E_LOST,
                          "the lock was changed meanwhile: nothing was written");
     }
-    if (!clearing->lock || !clearing->lock[0]) {
+    if (!clearing->pair->lock || !clearing->pair->lock[0]) {
         return 0;
     }
     if (!is_expected(clearing)) {
@@ -269,20 +288,127 @@ static int look_again(struct clearing *clearing, int code)
         code == HAMI_E_HELD ? "refused" : "sent and not answered");
 }
 
+/* ---- the records beside ---- */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool parse(const struct pair *pair, struct hami_lock_record *ret)
+{
+    *ret = (struct hami_lock_record)HAMI_LOCK_RECORD_INIT;
+    return hami_lock_record_parse(pair->lock, pair->lease, ret) == 0 &&
+           ret->kind != HAMI_LOCK_FREE;
+}
+
+/* Of the pods beside that hold a permit, but for the one that is cleared, the one of the
+ * highest fence. (Permits without calls are those of config.permits, which have no cover.)
+ */
+static const struct pair *latest_beside(const struct clearing *clearing)
+{
+    const struct pair *latest = NULL;
+    uint64_t fence = 0;
+
+    for (size_t i = 1; i < RECORDS; i++) {
+        const struct pair *pair = &clearing->pairs[i];
+        struct hami_lock_record record;
+        if (pair != clearing->pair && parse(pair, &record) && record.calls[0] &&
+            (!latest || record.fence > fence)) {
+            latest = pair;
+            fence = record.fence;
+        }
+    }
+    return latest;
+}
+
+/* A cover stands for pods that are in flight: it is not cleared without them. */
+static int check_cover(struct clearing *clearing)
+{
+    const struct pair *beside = latest_beside(clearing);
+
+    if (clearing->asked.permit > 0 || !clearing->record.calls[0] || !beside) {
+        return 0;
+    }
+    return hami_internal_errors_set(
+        clearing->error, HAMI_E_HELD,
+        "this lock only says that pods are in flight side by side on node %s: release "
+        "what each of them holds, such as %s ('%.300s'); nothing was written",
+        clearing->asked.node, beside->lock_key, beside->lock);
+}
+
+/* ---- the removal ---- */
+
+/* The edits of one write, and room for what they put. */
+struct removal {
+    struct hami_transport_edit edits[6];
+    size_t count;
+    char memories[2][64];
+};
+
+static void add_edits(struct removal *removal, enum hami_edit_action action,
+                      const struct pair *pair, const char *lock, const char *lease)
+{
+    struct hami_transport_edit *edits = &removal->edits[removal->count];
+
+    edits[0] = (struct hami_transport_edit){action, pair->lock_key, pair->lock, lock};
+    edits[1] = (struct hami_transport_edit){action, pair->lease_key, pair->lease, lease};
+    if (!pair->lease && !lease) {
+        edits[1].action = HAMI_EDIT_TEST;
+    }
+    removal->count += 2;
+}
+
+/* The lock goes; what is left is the memory of the fence, if there was one. */
+static void add_freed(struct removal *removal, const struct pair *pair, uint64_t fence,
+                      char *memory)
+{
+    (void)hami_lease_memory_format(fence, memory, sizeof(removal->memories[0]));
+    add_edits(removal, HAMI_EDIT_PUT, pair, NULL, fence != 0 ? memory : NULL);
+}
+
+/* What becomes of the cover when a permit goes. */
+static void add_cover(struct removal *removal, const struct clearing *clearing,
+                      const struct pair *beside)
+{
+    const struct pair *cover = &clearing->pairs[0];
+    struct hami_lock_record record;
+    bool is_held = parse(cover, &record);
+    bool is_own = is_held && is_same(cover->lock, clearing->pair->lock) &&
+                  is_same(cover->lease, clearing->pair->lease);
+    uint64_t fence = record.last_fence > clearing->record.last_fence
+                         ? record.last_fence
+                         : clearing->record.last_fence;
+
+    if (is_own && beside) {
+        add_edits(removal, HAMI_EDIT_PUT, cover, beside->lock, beside->lease);
+        add_edits(removal, HAMI_EDIT_TEST, beside, NULL, NULL);
+    } else if (is_own || (is_held && record.calls[0] && !beside)) {
+        add_freed(removal, cover, fence, removal->memories[0]);
+    } else {
+        add_edits(removal, HAMI_EDIT_TEST, cover, NULL, NULL);
+    }
+}
+
 static int remove_pair(struct clearing *clearing)
 {
-    char memory[64];
-    bool remembers = clearing->record.last_fence != 0;
+    struct removal removal = {.count = 0};
+    const struct pair *beside = latest_beside(clearing);
 
-    (void)hami_lease_memory_format(clearing->record.last_fence, memory, sizeof(memory));
-    const struct hami_transport_edit edits[] = {
-        {HAMI_EDIT_PUT, clearing->asked.key, clearing->lock, NULL},
-        {clearing->lease || remembers ? HAMI_EDIT_PUT : HAMI_EDIT_TEST,
-         clearing->lease_key, clearing->lease, remembers ? memory : NULL},
-    };
+    if (clearing->asked.permit > 0) {
+        add_cover(&removal, clearing, beside);
+    }
+    if (clearing->asked.permit == 0 && beside) {
+        add_edits(&removal, HAMI_EDIT_PUT, clearing->pair, beside->lock, beside->lease);
+        add_edits(&removal, HAMI_EDIT_TEST, beside, NULL, NULL);
+    } else {
+        add_freed(&removal, clearing->pair, clearing->record.last_fence,
+                  removal.memories[1]);
+    }
     clearing->text[0] = '\0';
-    int code = hami_transport_call(clearing->transport, clearing->asked.node, edits, 2,
-                                   NULL, clearing->asked.timeout_ms, keep_text, clearing);
+    int code = hami_transport_call(clearing->transport, clearing->asked.node,
+                                   removal.edits, removal.count, NULL,
+                                   clearing->asked.timeout_ms, keep_text, clearing);
     if (code == HAMI_E_HELD || code == HAMI_E_IN_DOUBT) {
         return look_again(clearing, code);
     }
@@ -290,6 +416,29 @@ static int remove_pair(struct clearing *clearing)
 }
 
 /* ---- public ---- */
+
+static int name_pairs(struct clearing *clearing)
+{
+    char lease_key[HAMI_NODELOCK_KEY_MAX + 7];
+    int code = hami_lease_key(clearing->asked.key, lease_key, sizeof(lease_key));
+
+    for (unsigned i = 0; i < RECORDS && code == 0; i++) {
+        struct pair *pair = &clearing->pairs[i];
+        char suffix[12] = "";
+        if (i > 0) {
+            (void)snprintf(suffix, sizeof(suffix), ".%u", i);
+        }
+        int lock = snprintf(pair->lock_key, sizeof(pair->lock_key), "%s%s",
+                            clearing->asked.key, suffix);
+        int lease =
+            snprintf(pair->lease_key, sizeof(pair->lease_key), "%s%s", lease_key, suffix);
+        if (lock < 0 || (size_t)lock >= sizeof(pair->lock_key) || lease < 0 ||
+            (size_t)lease >= sizeof(pair->lease_key)) {
+            code = HAMI_E_LIMIT;
+        }
+    }
+    return code;
+}
 
 static int check(struct clearing *clearing)
 {
@@ -303,12 +452,14 @@ static int check(struct clearing *clearing)
         !hami_internal_names_is_key(asked->key) ||
         !hami_internal_names_is_subdomain(asked->holder) ||
         asked->timeout_ms > TIMEOUT_MS_MAX ||
+        asked->permit > HAMI_NODELOCK_SIDE_BY_SIDE_MAX ||
         (asked->flags & ~(uint32_t)HAMI_CLEAR_BOUND_OWNERS)) {
         return hami_internal_errors_set(
             clearing->error, HAMI_E_INVAL,
             "a transport, a node's name, a lock key and a token are required");
     }
-    return hami_lease_key(asked->key, clearing->lease_key, sizeof(clearing->lease_key));
+    clearing->pair = &clearing->pairs[asked->permit];
+    return name_pairs(clearing);
 }
 
 int hami_transport_clear(struct hami_transport *transport, const struct hami_clear *clear,
@@ -326,16 +477,18 @@ int hami_transport_clear(struct hami_transport *transport, const struct hami_cle
         return hami_internal_errors_set(reterr, code, "%s", hami_strerror(code));
     }
     code = check(&clearing);
-    code = code < 0 ? code : read_pair(&clearing);
+    code = code < 0 ? code : read_pairs(&clearing);
     if (code == 0 && !is_expected(&clearing)) {
         code = HAMI_E_LOST;
     }
     if (code == 0) {
         clearing.record = empty;
-        (void)hami_lock_record_parse(clearing.lock, clearing.lease, &clearing.record);
-        code = settle_owner(&clearing);
+        (void)hami_lock_record_parse(clearing.pair->lock, clearing.pair->lease,
+                                     &clearing.record);
+        code = check_cover(&clearing);
+        code = code < 0 ? code : settle_owner(&clearing);
     }
     code = code < 0 ? code : remove_pair(&clearing);
-    forget_pair(&clearing);
+    forget_pairs(&clearing);
     return code;
 }

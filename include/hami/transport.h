@@ -231,6 +231,8 @@ struct hami_clear {
     const char *token;   /* required: of the pair that was looked at */
     const char *holder;  /* who does it, written into a revocation: 1 to 253 of [a-z0-9.-]; NULL = by-hand */
     uint64_t timeout_ms; /* of each of its requests, of which there are six at most; 0 = 5000 */
+    uint32_t permit;     /* which record of the key: 0 = its own; 1 to HAMI_NODELOCK_SIDE_BY_SIDE_MAX = that
+                            of a pod beside others (config.side_by_side). Since 0.1 */
 };
 #define HAMI_CLEAR_INIT HAMI_SIZED(struct hami_clear)
 
@@ -238,15 +240,16 @@ struct hami_clear {
  * Releases a lock by hand, guarded: reads the pair, and goes on only if it is the one of the token. An owner
  * that is not bound is revoked before, as docs/protocol.md, section 6, says; then one compare-and-set of
  * this very pair removes the lock and leaves the fence's memory. A lock whose owner can't be named goes
- * without asking: whoever calls has judged it.
+ * without asking: whoever calls has judged it. With a permit the cover goes along that is its copy, or
+ * becomes that of another pod beside, in the same write.
  * @transport borrowed; a transport without inspect or revoke: a plain compare-and-set
  * @clear     borrowed
  * Returns   0 - the lock of that pair stands no more; or:
  *           INVAL, ABI, NOMEM
  *           LOST - another pair stands there, or none: nothing was written. The text says which, with its
  *           token
- *           HELD - the owner is bound to this node and waits for Allocate, and the flag was not given: the
- *           lock stands
+ *           HELD - the owner is bound to this node and waits for Allocate, and the flag was not given; or
+ *           the record covers pods beside each other that hold permits, which the text names: the lock stands
  *           NODE, ACCESS, TRANSPORT, PROTO - as the store answered; the lock stands
  *           IN_DOUBT - a write was sent and not answered, and the lock still stood afterwards: look again
  * Blocks    until it is done: at most six requests, each by its timeout

@@ -1,164 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Release by hand: what an operator's tool may remove, and what it leaves. On a store in
- * memory, behind a transport that fails where a test says so.
+ * Release by hand: what an operator's tool may remove, and what it leaves.
  */
-#include <check.h>
+#include "clear_world.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include <hami/handshake.h>
-#include <hami/memory.h>
-
 #include "scripted.h"
-
-#define LOCK "2026-01-02T03:04:05Z,default,a"
-#define LEASE(uid)                                                                       \
-    "{\"version\":1,\"lock\":\"" LOCK "\",\"uid\":\"" uid "\",\"fence\":\"41\","         \
-    "\"holder\":\"h_1\",\"attempt\":\"7\",\"hold_ms\":15000,\"free\":\"node\"}"
-
-enum step { READ, WRITE, INSPECT, REVOKE, STEPS };
-
-static hami_memory *store;
-static struct hami_transport played;
-static struct hami_error error;
-static unsigned counts[STEPS];
-static int answers[STEPS];         /* code to answer with; 0 = carried out */
-static bool applies[STEPS];        /* carried out all the same */
-static void (*before_write)(void); /* what others do before the write arrives */
-static bool says_nothing;          /* inspect knows nothing */
-
-static const struct hami_owner pod_a = {"default", "a", "uid-a"};
-
-static void pass_result(void *data, const struct hami_transport_result *result)
-{
-    hami_call_done(data, result);
-}
-
-static void pass_facts(void *data, int code, const struct hami_owner_facts *facts)
-{
-    hami_call_done_owner(data, code, facts, NULL);
-}
-
-static int submit(struct hami_transport *transport, hami_call *call)
-{
-    struct hami_transport_result result = HAMI_TRANSPORT_RESULT_INIT;
-    enum step step = hami_call_is_write(call) ? WRITE : READ;
-    size_t count = 0;
-    const struct hami_transport_edit *edits = hami_call_edits(call, &count);
-
-    (void)transport;
-    counts[step]++;
-    if (step == WRITE && before_write) {
-        before_write();
-    }
-    int code = answers[step];
-    if (code == 0 || applies[step]) {
-        (void)hami_transport_call(hami_memory_transport(store), hami_call_node(call),
-                                  edits, count, hami_call_version(call), 1000,
-                                  code == 0 ? pass_result : NULL, call);
-    }
-    if (code != 0) {
-        result.code = code;
-        hami_call_done(call, &result);
-    }
-    return 0;
-}
-
-static int ask(enum step step, hami_call *call)
-{
-    struct hami_owner_facts nothing = HAMI_OWNER_FACTS_INIT;
-
-    counts[step]++;
-    if (answers[step] != 0) {
-        hami_call_done_owner(call, answers[step], NULL, "played");
-    } else if (says_nothing) {
-        hami_call_done_owner(call, 0, &nothing, NULL);
-    } else {
-        (void)hami_transport_call_owner(
-            hami_memory_transport(store), hami_call_node(call), hami_call_owner(call),
-            hami_call_revocation(call), 1000, pass_facts, call);
-    }
-    return 0;
-}
-
-static int inspect(struct hami_transport *transport, hami_call *call)
-{
-    (void)transport;
-    return ask(INSPECT, call);
-}
-
-static int revoke(struct hami_transport *transport, hami_call *call)
-{
-    (void)transport;
-    return ask(REVOKE, call);
-}
-
-static void start(void)
-{
-    memset(counts, 0, sizeof(counts));
-    memset(answers, 0, sizeof(answers));
-    memset(applies, 0, sizeof(applies));
-    before_write = NULL;
-    says_nothing = false;
-    error = (struct hami_error)HAMI_ERROR_INIT;
-    played = (struct hami_transport){.size = sizeof(played),
-                                     .name = "played",
-                                     .submit = submit,
-                                     .inspect = inspect,
-                                     .revoke = revoke};
-    ck_assert_int_eq(hami_memory_new(HAMI_MEMORY_OWNERS, &store), 0);
-}
-
-static void stop(void)
-{
-    hami_memory_free(store);
-}
-
-static void put(const char *lock, const char *lease)
-{
-    ck_assert_int_eq(hami_memory_put(store, "n1", HAMI_NODELOCK_KEY, lock), 0);
-    ck_assert_int_eq(hami_memory_put(store, "n1", HAMI_NODELOCK_LEASE_KEY, lease), 0);
-}
-
-static void put_pod(struct hami_owner_facts facts)
-{
-    facts.size = sizeof(facts);
-    facts.known = facts.exists = true;
-    facts.uid = facts.uid ? facts.uid : pod_a.uid;
-    ck_assert_int_eq(hami_memory_put_owner(store, &pod_a, &facts), 0);
-}
-
-/* What stands; "-" = absent. */
-static const char *value_of(const char *key)
-{
-    static char buffer[2][HAMI_LEASE_TEXT_MAX];
-    static unsigned turn;
-    char *text = buffer[turn++ % 2];
-
-    return hami_memory_get(store, "n1", key, text, HAMI_LEASE_TEXT_MAX) == 0 ? text : "-";
-}
-
-static int clear_with(const char *lock, const char *lease, uint32_t flags)
-{
-    char token[HAMI_PAIR_TOKEN_BYTES];
-    struct hami_clear clear = HAMI_CLEAR_INIT;
-
-    ck_assert_int_eq(hami_pair_token(lock, lease, token, sizeof(token)), 0);
-    clear.node = "n1";
-    clear.token = token;
-    clear.flags = flags;
-    return hami_transport_clear(&played, &clear, &error);
-}
-
-static void assert_stands(const char *lock, const char *lease)
-{
-    ck_assert_str_eq(value_of(HAMI_NODELOCK_KEY), lock);
-    ck_assert_str_eq(value_of(HAMI_NODELOCK_LEASE_KEY), lease);
-}
-
-#define MEMORY "{\"version\":1,\"fence\":\"41\"}"
 
 /* ---- tokens ---- */
 
@@ -403,6 +253,7 @@ START_TEST(what_is_asked_is_checked_first)
     REFUSED(holder, "A,B");
     REFUSED(flags, 2u);
     REFUSED(timeout_ms, 600001);
+    REFUSED(permit, HAMI_NODELOCK_SIDE_BY_SIDE_MAX + 1);
     ck_assert_uint_eq(counts[READ], 0);
 }
 END_TEST
