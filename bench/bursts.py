@@ -18,7 +18,7 @@ import time
 from bench import stages
 from bench.sizes import Size
 from checker import events, figures
-from cluster import api, burst, manifests, probes, processes
+from cluster import api, burst, manifests, mixed, probes, processes
 
 ALLOCATE_MS = 20
 NOBODY = "nobody"  # schedulerName of pods that no kube-scheduler takes
@@ -61,19 +61,19 @@ class World:
         self.turns = 0
         self.nodes = set()
 
-    def make_nodes(self, prefix, count):
+    def make_nodes(self, prefix, count, resources=burst.RESOURCE):
         """Nodes with room for all; answers their names. Made once."""
         names = [f"{prefix}-{index}" for index in range(count)]
         for name in names:
             if name not in self.nodes:
-                manifests.make_node(self.admin, name, burst.RESOURCE, 5000)
+                manifests.make_node(self.admin, name, resources, 5000)
                 self.admin.need("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {
                     "kubernetes.io/hostname": name}}}, api.MERGE_PATCH)
                 self.nodes.add(name)
         return names
 
-    def create(self, name, size, nodes, scheduler, note):
-        """All pods at once; note(name, uid, node) is called for each as it is there."""
+    def create(self, way, name, size, nodes):
+        """All of that way's pods at once; it is told of each one that is there."""
         local = threading.local()
         lock = threading.Lock()
 
@@ -81,9 +81,9 @@ class World:
             local.client = getattr(local, "client", None) or self.plane.client()
             node = nodes[index % len(nodes)]
             made = local.client.need("POST", "/api/v1/namespaces/default/pods",
-                                     pod(f"{name}-{index:04d}", index, node, scheduler, name))
+                                     way.pod(name, index, node))
             with lock:
-                note(made.metadata["name"], made.metadata["uid"], node)
+                way.note(made.metadata["name"], made.metadata["uid"], node)
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(create_one, range(size.pods)))
@@ -95,7 +95,7 @@ class World:
         nodes = way.prepare(self, size)
         begin = self.plane.audit_log.stat().st_size
         way.begin(self, name, size)
-        self.create(name, size, nodes, way.scheduler, way.note)
+        self.create(way, name, size, nodes)
         way.end(self)
         self._wait(way, name, size, patience)
         outcome = self._judge(way, name, size, begin)
@@ -146,16 +146,38 @@ class World:
                                f"&labelSelector=burst%3D{name}")
 
 
-def pod(name, index, node, scheduler, label):
-    """One that asks for one device of that node, as HAMi's filter leaves it."""
-    devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
-    made = manifests.pod(name, burst.RESOURCE, {
-        "hami.io/vgpu-node": node, "hami.io/vgpu-time": str(int(time.time())),
-        "hami.io/vgpu-devices-to-allocate": devices, "hami.io/vgpu-devices-allocated": devices})
-    made["metadata"]["labels"] = {"burst": label}
+def pod(name, index, node, scheduler, kinds=mixed.EQUAL):
+    """One of the kinds, in turn, for that node, as HAMi's filter leaves it."""
+    made = mixed.pod(f"{name}-{index:04d}", kinds[index % len(kinds)], node)
+    made["metadata"]["labels"] = {"burst": name}
     made["spec"]["schedulerName"] = scheduler
     made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     return made
+
+
+class Turns:
+    """What each way did, turn by turn, for one size."""
+
+    def __init__(self, world, ways):
+        self.world = world
+        self.ways = ways
+        self.outcomes = {way.name: [] for way in ways}
+
+    def run(self, size, repeats):
+        """Another way comes first in each turn, so that none has the warmest machine always."""
+        for turn in range(repeats):
+            first = turn % len(self.ways)
+            for way in self.ways[first:] + self.ways[:first]:
+                self.outcomes[way.name].append(self.world.run(way, size))
+
+    def seconds(self, name):
+        return [outcome.seconds for outcome in self.outcomes[name]]
+
+    def values(self, name, figure):
+        return [outcome.values[figure] for outcome in self.outcomes[name]]
+
+    def extra(self, name, key):
+        return [outcome.extra[key] for outcome in self.outcomes[name]]
 
 
 def is_over(one):
@@ -179,6 +201,10 @@ class Way:
 
     def begin(self, world, name, size):
         """The pods come now."""
+
+    def pod(self, name, index, node):
+        """The pod of that number of the burst of that name."""
+        return pod(name, index, node, self.scheduler)
 
     def note(self, name, uid, node):
         """A pod is there."""

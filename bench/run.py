@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 from bench import report  # noqa: E402
 
-PARTS = sorted(path.stem for path in (HERE / "parts").glob("[a-z]*.py"))
+PARTS = sorted(path.stem.replace("_", "-") for path in (HERE / "parts").glob("[a-z]*.py"))
 # What the last line of --json must tell, by the part that finds it.
 NAMES = {
     "burst": ("makespan_over_same_calls", "makespan_over_floor", "writes_per_pod", "reads_per_pod",
@@ -34,6 +34,8 @@ NAMES = {
     "growth": ("growth",),
     "kubesim": ("binds_per_second",),
     "locks": ("pair_ns", "pair_over_sem", "handoff_over_futex", "waiters_mb"),
+    "side-by-side": ("makespan_serial_seconds", "makespan_side_by_side_seconds",
+                     "allocate_sum_seconds", "right_devices", "double_serves"),
     "transport": tuple(f"transport_over_curl_{server}_{in_flight}"
                        for server in ("kubesim", "server") for in_flight in (1, 8, 64)),
 }
@@ -100,15 +102,19 @@ def parse():
     return parser.parse_args()
 
 
+def module(name):
+    return importlib.import_module("bench.parts." + name.replace("-", "_"))
+
+
 def list_parts():
     for name in PARTS:
-        print(f"{name:14} {importlib.import_module('bench.parts.' + name).ABOUT}")
+        print(f"{name:14} {module(name).ABOUT}")
     return 0
 
 
 def run_part(setting, name):
     """What a part found, or None, if it could not be run to its end."""
-    part = importlib.import_module("bench.parts." + name)
+    part = module(name)
     setting.say(f"{name}: {part.ABOUT}")
     try:
         return part.run(setting)

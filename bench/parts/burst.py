@@ -26,31 +26,6 @@ HAMI_SECONDS = {bursts.Size(40, 4): 98.7}  # measured of HAMi v2.10.0 as shipped
 LARGE = 1000  # pods; such a burst runs fewer times
 
 
-class Turns:
-    """What each way did, turn by turn, for one size."""
-
-    def __init__(self, world, ways):
-        self.world = world
-        self.ways = ways
-        self.outcomes = {way.name: [] for way in ways}
-
-    def run(self, size, repeats):
-        """Another way comes first in each turn, so that none has the warmest machine always."""
-        for turn in range(repeats):
-            first = turn % len(self.ways)
-            for way in self.ways[first:] + self.ways[:first]:
-                self.outcomes[way.name].append(self.world.run(way, size))
-
-    def seconds(self, name):
-        return [outcome.seconds for outcome in self.outcomes[name]]
-
-    def values(self, name, figure):
-        return [outcome.values[figure] for outcome in self.outcomes[name]]
-
-    def extra(self, name, key):
-        return [outcome.extra[key] for outcome in self.outcomes[name]]
-
-
 def stage_table(ways):
     """Where a pod's time goes, stage by stage, beside the floor; and the sentence about it."""
     rows = []
@@ -147,7 +122,7 @@ def _main(setting, world, findings):
     hamid = bursts.Hamid(with_free_node=True)
     hamid.start(world, MAIN)
     try:
-        turns = Turns(world, [bursts.Floor(True), hamid, bursts.Floor(True, has_watch=True),
+        turns = bursts.Turns(world, [bursts.Floor(True), hamid, bursts.Floor(True, has_watch=True),
                               bursts.Floor(False), hamid.free_node])
         turns.run(MAIN, setting.repeats)
     finally:
@@ -246,7 +221,7 @@ def _size(setting, world, findings, size, patience):
     repeats = min(setting.repeats, 3) if size.pods >= LARGE else setting.repeats
     hamid.start(world, size)
     try:
-        turns = Turns(world, [bursts.Floor(True), hamid])
+        turns = bursts.Turns(world, [bursts.Floor(True), hamid])
         turns.run(size, repeats)
     finally:
         hamid.stop(world)

@@ -36,7 +36,7 @@ class LastLine(unittest.TestCase):
 
     def test_each_part_has_its_module_and_names_what_it_finds(self):
         for part, names in run.NAMES.items():
-            path = ROOT / f"bench/parts/{part}.py"
+            path = ROOT / f"bench/parts/{part.replace('-', '_')}.py"
             if not path.exists():
                 self.fail(f"there is no part {part}")
             text = path.read_text(encoding="utf-8")

@@ -78,20 +78,20 @@ class Bursts(unittest.TestCase):
         self.assertEqual(calls, {"hamid-scheduler": (2, 0), "hamid-node": (0, 2)})
 
     def test_a_pod_is_over_when_served_or_refused(self):
-        served = bursts.pod("a", 1, "gpu-0", "nobody", "x")
+        served = bursts.pod("a", 1, "gpu-0", "nobody")
         self.assertFalse(bursts.is_over(served))
         served["metadata"]["annotations"]["hami.io/bind-phase"] = "success"
         self.assertTrue(bursts.is_over(served))
         self.assertTrue(bursts.is_over({"metadata": {}, "status": {"phase": "Failed"}}))
 
     def test_a_pod_that_runs_is_over_though_a_second_bind_put_its_phase_back(self):
-        again = bursts.pod("a", 1, "gpu-0", "nobody", "x")
+        again = bursts.pod("a", 1, "gpu-0", "nobody")
         again["metadata"]["annotations"]["hami.io/bind-phase"] = "allocating"
         again["status"] = {"phase": "Running"}
         self.assertTrue(bursts.is_over(again))
 
     def test_a_pod_asks_for_a_device_of_its_node(self):
-        made = bursts.pod("a", 7, "gpu-3", "nobody", "x")
+        made = bursts.pod("a", 7, "gpu-3", "nobody")
         self.assertEqual(made["spec"]["nodeSelector"], {"kubernetes.io/hostname": "gpu-3"})
         self.assertEqual(made["metadata"]["annotations"]["hami.io/vgpu-node"], "gpu-3")
         self.assertEqual(made["spec"]["containers"][0]["resources"]["limits"],

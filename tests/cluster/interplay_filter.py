@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for the filter of HAMi's extender, as a program of its own.
 
-It picks one node for the pod, writes HAMi's annotations onto the pod, and answers with that
-node alone. A pod that comes again, as after a bind that failed, is sent to another node where
-there is one: whatever still binds it to the first one is then seen.
+It picks one node for the pod, assigns devices of each vendor that the pod's containers ask for,
+writes HAMi's annotations onto the pod, and answers with that node alone. A pod that comes again, as
+after a bind that failed, is sent to another node where there is one: whatever still binds it to the
+first one is then seen.
 """
 
 import argparse
@@ -14,12 +15,11 @@ import json
 import pathlib
 import sys
 import threading
-import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from cluster import api  # noqa: E402
+from cluster import api, mixed  # noqa: E402
 
 
 class Books:
@@ -57,14 +57,10 @@ class Books:
             return {"NodeNames": [], "FailedNodes": {}, "Error": ""}
         with self.mutex:
             chosen = self.place(pod, names)
-            devices = f"GPU-{metadata['uid'][:8]},NVIDIA,1000,10:;"
             answer = self._patch(
                 f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                {"metadata": {"uid": metadata["uid"], "annotations": {
-                    "hami.io/vgpu-node": chosen,
-                    "hami.io/vgpu-time": str(int(time.time())),
-                    "hami.io/vgpu-devices-to-allocate": devices,
-                    "hami.io/vgpu-devices-allocated": devices}}})
+                {"metadata": {"uid": metadata["uid"], "annotations": mixed.annotations(
+                    pod["spec"], chosen, metadata["uid"][:8])}})
         if answer.code != 200:
             return {"NodeNames": None, "Error": f"the pod could not be written: {answer}"}
         failed = {name: "another node was chosen" for name in names if name != chosen}

@@ -19,7 +19,7 @@ import threading
 import time
 
 from checker import events, figures
-from cluster import api, burst, manifests, probes, processes, suites
+from cluster import api, burst, manifests, mixed, probes, processes, suites
 
 START_SECONDS = 30
 SAY_SECONDS = 3
@@ -41,6 +41,11 @@ ZERO = (("no pod is lost", "lost"), ("no pod is bound twice", "bound_twice"),
 class World:
     """The nodes, and whatever is started on them, by name."""
 
+    resources = burst.RESOURCE  # of the nodes; one name or several
+    agent_flags = ()
+    kubelet_flags = ()
+    binder_flags = (f"--managed-resource={burst.RESOURCE}",)
+
     def __init__(self, plane, say, nodes=1, allocate_ms=20, capacity=1000):
         self.plane = plane
         self.say = say
@@ -59,10 +64,10 @@ class World:
     def start_nodes(self):
         sockets = [self.plane.folder / f"agent-{node}.sock" for node in self.nodes]
         for node, path in zip(self.nodes, sockets):
-            manifests.make_node(self.admin, node, burst.RESOURCE, self.capacity)
+            manifests.make_node(self.admin, node, self.resources, self.capacity)
             self.group.start(f"hamid-{node}", [
                 suites.BUILD / "daemon/hamid", "node", f"--node={node}", f"--socket={path}",
-                "--allocate-timeout=20s",
+                "--allocate-timeout=20s", *self.agent_flags,
                 f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
         for node, path in zip(self.nodes, sockets):
             name = f"hamid-{node}"
@@ -73,7 +78,7 @@ class World:
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}",
             *(f"--node={node}" for node in self.nodes),
             *(f"--socket={path}" for path in sockets),
-            f"--allocate-ms={self.allocate_ms}", "--patience=60s"])
+            f"--allocate-ms={self.allocate_ms}", "--patience=60s", *self.kubelet_flags])
 
     def start_filter(self):
         addresses = self.plane.folder / "filter.address"
@@ -95,7 +100,7 @@ class World:
             f"--listen={self.addresses.get(name, '127.0.0.1:0')}", f"--address-file={file}",
             "--metrics-listen=127.0.0.1:0",
             f"--patience={patience}", f"--scheduler-name={scheduler}",
-            f"--managed-resource={burst.RESOURCE}",
+            *self.binder_flags,
             *([f"--filter-url={self.filter_url}"] if self.filter_url else []), *flags], environment)
         self.group.wait_until(name, child, file.exists, START_SECONDS)
         self.addresses[name] = file.read_text(encoding="ascii").split()[0]
@@ -121,7 +126,7 @@ class World:
         """kube-scheduler, as a process of that name, with that hamid beside it."""
         url = f"http://{self.addresses[binder]}"
         has_filter = self.filter_url is not None and entries == 1
-        extenders = [manifests.extender(url, burst.RESOURCE, has_filter, patience)]
+        extenders = [manifests.extender(url, self.resources, has_filter, patience)]
         if entries == 2:
             extenders.insert(0, manifests.filter_extender(self.filter_url))
         words = {"profiles": [{"schedulerName": scheduler, **(profile or {})}],
@@ -147,14 +152,8 @@ class World:
 
         def create_one(index):
             local.client = getattr(local, "client", None) or self.plane.client()
-            pod = manifests.pod(f"{name}-{index:04d}", burst.RESOURCE, {})
-            if self.filter_url is None:
-                devices = f"GPU-{index:04x},NVIDIA,1000,10:;"
-                pod["metadata"]["annotations"] = {
-                    "hami.io/vgpu-node": self.nodes[0],
-                    "hami.io/vgpu-time": str(int(time.time())),
-                    "hami.io/vgpu-devices-to-allocate": devices,
-                    "hami.io/vgpu-devices-allocated": devices}
+            pod = mixed.pod(f"{name}-{index:04d}", self.kind(index),
+                            self.nodes[0] if self.filter_url is None else None)
             pod["metadata"]["labels"] = {"burst": name}
             pod["spec"] = {**pod["spec"], "schedulerName": schedulers[index % len(schedulers)],
                            **spec}
@@ -162,6 +161,10 @@ class World:
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(create_one, range(first, first + count)))
+
+    def kind(self, _index):
+        """What the pod of that number asks for."""
+        return mixed.EQUAL[0]
 
     def use_one_node(self):
         """No pod is sent to another than the first node from here on."""

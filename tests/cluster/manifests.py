@@ -95,9 +95,15 @@ def node(name):
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
 
 
-def node_status(resource, count):
+def _all(resources):
+    """Of one resource's name, or of several."""
+    return (resources,) if isinstance(resources, str) else tuple(resources)
+
+
+def node_status(resources, count):
     """Strategic merge patch of a Node's status: ready, with room for many small pods."""
-    room = {"cpu": "64", "memory": "256Gi", "pods": "1000", resource: str(count)}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "1000",
+            **{resource: str(count) for resource in _all(resources)}}
     return {"status": {"capacity": room, "allocatable": room, "conditions": [
         {"type": "Ready", "status": "True", "reason": "Test", "message": "made by hand",
          "lastHeartbeatTime": "2026-01-01T00:00:00Z",
@@ -114,20 +120,21 @@ def pod(name, resource=None, annotations=None):
             "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}
 
 
-def make_node(client, name, resource, count=100):
+def make_node(client, name, resources, count=100):
     """A Node made by hand: room for devices, and without the taint of one that never ran."""
     client.need("POST", "/api/v1/nodes", node(name))
     client.need("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
                 "application/merge-patch+json")
-    client.need("PATCH", f"/api/v1/nodes/{name}/status", node_status(resource, count),
+    client.need("PATCH", f"/api/v1/nodes/{name}/status", node_status(resources, count),
                 "application/strategic-merge-patch+json")
 
 
-def extender(url, resource, has_filter=False, timeout="30s"):
-    """kube-scheduler's entry for a binder of pods that ask for this resource."""
+def extender(url, resources, has_filter=False, timeout="30s"):
+    """kube-scheduler's entry for a binder of pods that ask for one of these resources."""
     entry = {"urlPrefix": url, "bindVerb": "bind", "weight": 1, "nodeCacheCapable": True,
              "ignorable": False, "httpTimeout": timeout,
-             "managedResources": [{"name": resource, "ignoredByScheduler": False}]}
+             "managedResources": [{"name": resource, "ignoredByScheduler": False}
+                                  for resource in _all(resources)]}
     if has_filter:
         entry["filterVerb"] = "filter"
     return entry

@@ -10,6 +10,7 @@
 #include <time.h>
 
 static const char lock_key[] = "hami.io/mutex.lock";
+static const char lease_key[] = "hami.io/mutex.lease";
 static const char lock_path[] = "/metadata/annotations/hami.io~1mutex.lock";
 static const char json_patch[] = "application/json-patch+json";
 static const char merge_patch[] = "application/merge-patch+json";
@@ -142,6 +143,46 @@ int binder_write_lock_blindly(struct binder_api *api, const char *node, const ch
     int status = call(
         api, "PATCH", path, merge_patch,
         json_pack("{s:{s:{s:s}}}", "metadata", "annotations", lock_key, value), NULL);
+    return status == 200 ? 0 : -1;
+}
+
+/* A lease as hamid writes it, for a lock beside others. */
+static char *lease_text(const struct binder_pod *pod, const char *value,
+                        const char *calls)
+{
+    struct timespec now;
+    char fence[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(fence, sizeof(fence), "%lld",
+             (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    json_t *lease = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "version",
+                              1, "lock", value, "uid", pod->uid, "fence", fence, "holder",
+                              "broken_binder", "attempt", fence, "hold_ms", 15000, "free",
+                              "scheduler", "calls", calls);
+    char *text = lease != NULL ? json_dumps(lease, JSON_COMPACT) : NULL;
+    json_decref(lease);
+    return text;
+}
+
+int binder_write_permit_blindly(struct binder_api *api, const struct binder_pod *pod,
+                                const char *value, unsigned permit, const char *calls)
+{
+    char path[400];
+    char lock[64];
+    char lease[64];
+    char *text = lease_text(pod, value, calls);
+    int status = 0;
+    if (text != NULL) {
+        snprintf(lock, sizeof(lock), "%s.%u", lock_key, permit);
+        snprintf(lease, sizeof(lease), "%s.%u", lease_key, permit);
+        node_path(path, pod->node);
+        status =
+            call(api, "PATCH", path, merge_patch,
+                 json_pack("{s:{s:{s:s, s:s, s:s, s:s}}}", "metadata", "annotations",
+                           lock, value, lease, text, lock_key, value, lease_key, text),
+                 NULL);
+    }
+    free(text);
     return status == 200 ? 0 : -1;
 }
 

@@ -36,6 +36,10 @@ int binder_take_lock(struct binder_api *api, const char *node, const char *value
 /* Write the lock without looking. */
 int binder_write_lock_blindly(struct binder_api *api, const char *node,
                               const char *value);
+/* Write the lock into that permit and over the cover, with a lease that has these calls, without
+ * looking at anything. */
+int binder_write_permit_blindly(struct binder_api *api, const struct binder_pod *pod,
+                                const char *value, unsigned permit, const char *calls);
 /* Remove the lock if it has this value. */
 int binder_remove_lock(struct binder_api *api, const char *node, const char *value);
 /* HAMi's bind-phase and bind-time, then the Binding with the pod's UID. */

@@ -1,22 +1,26 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standin-broken-binder: an extender with one of three faults that were met in the field.
- * The demo runs it in hamid's place, so that the checker's figures can be seen to be more
- * than zeros. It does all the rest in good faith: a permit a node in FIFO order, HAMi's
- * lock annotation, bind-phase, the Binding with the pod's UID.
+ * standin-broken-binder: an extender with one of four faults, three of which were met in
+ * the field. The demo runs it in hamid's place, so that the checker's figures can be seen
+ * to be more than zeros. It does all the rest in good faith: a permit a node in FIFO
+ * order, HAMi's lock annotation, bind-phase, the Binding with the pod's UID.
  *
  *   unlock-at-bind   permit and annotation are given up when the Binding is there,
- * although Allocate, which needs both, is still to come blind-patch      the annotation
- * is written without looking, and the permit given up after the Binding: the next write
- * covers a lock that is still needed leak-on-timeout  a caller that gives up while it
- * waits keeps its place in the queue; the permit is handed to it some time and never
- * comes back
+ *                    although Allocate, which needs both, is still to come
+ *   blind-patch      the annotation is written without looking, and the permit given up
+ *                    after the Binding: the next write covers a lock that is still needed
+ *   leak-on-timeout  a caller that gives up while it waits keeps its place in the queue;
+ *                    the permit is handed to it some time and never comes back
+ *   ignore-calls     pods are let in beside each other, up to eight on a node, whatever
+ *                    their calls are: each is written into a permit of its own
  *
- * A thread for each connection; what they share is the permits (turns.c) and constants.
+ * A thread for each connection; what they share is the permits (turns.c), the number of the
+ * next one beside others, and constants.
  */
 #include <getopt.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +31,22 @@
 #include "extender_listener.h"
 #include "turns.h"
 
+#define PERMITS 8 /* beside each other on a node */
+
 struct fault {
     const char *name;
     bool writes_blindly;
     bool unlocks_at_bind;
     bool waits_for_release; /* keeps the permit until the node side removed the lock */
     bool leaks;
+    bool ignores_calls;
 };
 
 static const struct fault faults[] = {
     {.name = "unlock-at-bind", .unlocks_at_bind = true},
     {.name = "blind-patch", .writes_blindly = true},
     {.name = "leak-on-timeout", .waits_for_release = true, .leaks = true},
+    {.name = "ignore-calls", .ignores_calls = true},
 };
 
 struct binder {
@@ -46,16 +54,22 @@ struct binder {
     struct kubeconfig config;
     struct turns *turns;
     int64_t wait_ms;
+    const char *calls;   /* what each pod is said to ask for, beside others */
+    atomic_uint granted; /* beside others */
 };
 
 static const char help[] =
     "usage: standin-broken-binder --fault NAME --kubeconfig FILE [--listen 127.0.0.1:0]\n"
-    "                             [--address-file FILE] [--wait 25s]\n"
+    "                             [--address-file FILE] [--wait 25s] [--calls CALLS]\n"
     "\n"
-    "A scheduler extender (POST /bind) with one known fault: unlock-at-bind, blind-patch "
-    "or\n"
-    "leak-on-timeout. For demonstrations and for testing the checker; binds for real.\n"
+    "A scheduler extender (POST /bind) with one known fault: unlock-at-bind, "
+    "blind-patch,\n"
+    "leak-on-timeout or ignore-calls. For demonstrations and for testing the checker; "
+    "binds\n"
+    "for real.\n"
     "\n"
+    "  --calls CALLS what each pod asks for, as ignore-calls writes it into its lease;\n"
+    "                default nvidia.com/gpu=1\n"
     "  --wait TIME   how long a call waits for its node before it is refused\n";
 
 static void pause_ms(long ms)
@@ -80,15 +94,19 @@ static void wait_for_release(struct binder_api *api, const char *node, const cha
     }
 }
 
-static int take_lock(struct binder *binder, struct binder_api *api, const char *node,
-                     const char *value)
+static int take_lock(struct binder *binder, struct binder_api *api,
+                     const struct binder_pod *pod, const char *value)
 {
     int64_t until = duration_now_ms() + binder->wait_ms;
     int code;
     if (binder->fault->writes_blindly) {
-        return binder_write_lock_blindly(api, node, value);
+        return binder_write_lock_blindly(api, pod->node, value);
     }
-    while ((code = binder_take_lock(api, node, value)) == 1 &&
+    if (binder->fault->ignores_calls) {
+        unsigned permit = atomic_fetch_add(&binder->granted, 1) % PERMITS + 1;
+        return binder_write_permit_blindly(api, pod, value, permit, binder->calls);
+    }
+    while ((code = binder_take_lock(api, pod->node, value)) == 1 &&
            duration_now_ms() < until) {
         pause_ms(5);
     }
@@ -99,7 +117,7 @@ static int take_lock(struct binder *binder, struct binder_api *api, const char *
 static int bind_locked(struct binder *binder, struct binder_api *api,
                        const struct binder_pod *pod, const char *value)
 {
-    if (take_lock(binder, api, pod->node, value) < 0) {
+    if (take_lock(binder, api, pod, value) < 0) {
         return -1;
     }
     if (binder_bind(api, pod) < 0) {
@@ -191,7 +209,14 @@ static int complain(const char *text)
     return 2;
 }
 
-int main(int count, char **words)
+struct place {
+    const char *kubeconfig;
+    const char *listen;
+    const char *address_file;
+};
+
+/* Returns -1 to go on, or the exit status. */
+static int read_words(struct binder *binder, struct place *place, int count, char **words)
 {
     static const struct option table[] = {
         {"fault", required_argument, NULL, 'f'},
@@ -199,30 +224,30 @@ int main(int count, char **words)
         {"listen", required_argument, NULL, 'l'},
         {"address-file", required_argument, NULL, 'a'},
         {"wait", required_argument, NULL, 'w'},
+        {"calls", required_argument, NULL, 'c'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct binder binder = {.wait_ms = 25000};
-    const char *kubeconfig = NULL;
-    const char *listen = "127.0.0.1:0";
-    const char *address_file = NULL;
     int option;
     while ((option = getopt_long(count, words, "h", table, NULL)) != -1) {
         switch (option) {
         case 'f':
-            binder.fault = find_fault(optarg);
+            binder->fault = find_fault(optarg);
             break;
         case 'k':
-            kubeconfig = optarg;
+            place->kubeconfig = optarg;
             break;
         case 'l':
-            listen = optarg;
+            place->listen = optarg;
             break;
         case 'a':
-            address_file = optarg;
+            place->address_file = optarg;
             break;
         case 'w':
-            binder.wait_ms = duration_parse_ms(optarg);
+            binder->wait_ms = duration_parse_ms(optarg);
+            break;
+        case 'c':
+            binder->calls = optarg;
             break;
         case 'h':
             fputs(help, stdout);
@@ -231,15 +256,26 @@ int main(int count, char **words)
             return complain("that is not understood");
         }
     }
-    if (binder.fault == NULL || kubeconfig == NULL || binder.wait_ms < 0) {
+    if (binder->fault == NULL || place->kubeconfig == NULL || binder->wait_ms < 0) {
         return complain("--fault, --kubeconfig or --wait is missing or unknown");
     }
+    return -1;
+}
+
+int main(int count, char **words)
+{
+    struct binder binder = {.wait_ms = 25000, .calls = "nvidia.com/gpu=1"};
+    struct place place = {.listen = "127.0.0.1:0"};
+    int status = read_words(&binder, &place, count, words);
+    if (status >= 0) {
+        return status;
+    }
     curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (kubeconfig_read(&binder.config, kubeconfig) < 0) {
-        fprintf(stderr, "standin-broken-binder: %s: %s\n", kubeconfig,
+    if (kubeconfig_read(&binder.config, place.kubeconfig) < 0) {
+        fprintf(stderr, "standin-broken-binder: %s: %s\n", place.kubeconfig,
                 binder.config.problem);
         return 1;
     }
     binder.turns = turns_new(binder.fault->leaks);
-    return extender_listen(listen, address_file, on_call, &binder);
+    return extender_listen(place.listen, place.address_file, on_call, &binder);
 }

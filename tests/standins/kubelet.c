@@ -19,9 +19,11 @@ static const char help[] =
     "--socket ..]\n"
     "\n"
     "Watches the pods bound to each node and admits them as a kubelet does: one after\n"
-    "another, the oldest first, asking the agent for each container's devices. Sets "
-    "them\n"
-    "Running, or Failed when the agent refuses.\n"
+    "another, in the order in which it sees them (of one list, the oldest first), "
+    "asking\n"
+    "the agent for each container's devices. Sets them Running, or Failed when the "
+    "agent\n"
+    "refuses.\n"
     "\n"
     "  --kubeconfig FILE  how to reach the API server\n"
     "  --node NAME        a node; may be given more than once\n"
@@ -33,6 +35,9 @@ static const char help[] =
     "  --heartbeat-ms N   write node status that often; default never\n"
     "  --patience TIME    of one call to the agent, and of asking again while it is not\n"
     "                     there; default 10s\n"
+    "  --record FILE      append a line of JSON for each Allocate: whom it was for, what "
+    "was\n"
+    "                     answered, and how long it took\n"
     "  --progress         a line of JSON for each step\n";
 
 static int complain(const char *text, const char *word)
@@ -50,6 +55,12 @@ static int read_ms(const char *text, int64_t *ret)
     }
     *ret = value;
     return 0;
+}
+
+static int open_record(struct kubelet_options *options, const char *path)
+{
+    options->record = options->record == NULL ? fopen(path, "ae") : NULL;
+    return options->record == NULL ? complain("can't append to ", path) : 0;
 }
 
 static int read_option(struct kubelet_options *options, int option)
@@ -87,6 +98,8 @@ static int read_option(struct kubelet_options *options, int option)
     case 'g':
         options->progress = true;
         return 0;
+    case 'R':
+        return open_record(options, optarg);
     default:
         return 2;
     }
@@ -104,6 +117,7 @@ static int read_options(struct kubelet_options *options, int argc, char **argv)
         {"start-ms", required_argument, NULL, 'b'},
         {"heartbeat-ms", required_argument, NULL, 'h'},
         {"patience", required_argument, NULL, 'p'},
+        {"record", required_argument, NULL, 'R'},
         {"progress", no_argument, NULL, 'g'},
         {"help", no_argument, NULL, 'H'},
         {NULL, 0, NULL, 0},
@@ -213,5 +227,8 @@ int main(int argc, char **argv)
     }
     kubeconfig_free(&config);
     curl_global_cleanup();
+    if (options.record != NULL) {
+        fclose(options.record);
+    }
     return status;
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's part for one node. One thread; a watch's lines only change the list of
- * pods, admissions start from the turn.
+ * The kubelet's part for one node: admissions, which start from the turn, and the status
+ * that follows. One thread.
  */
-#include "kubelet_node.h"
+#include "kubelet_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,44 +15,6 @@
 #include "kubelet_status.h"
 
 #define ASK_AGAIN_MS 50
-
-enum pod_state { POD_WAITING, POD_ADMITTING, POD_STARTING, POD_SETTLED };
-
-struct pod {
-    struct pod *next;
-    json_t *object; /* as last seen */
-    enum pod_state state;
-    bool is_present;    /* in the last list, or seen since */
-    bool is_deleting;   /* its end was asked for */
-    int64_t running_ms; /* STARTING: when */
-    struct kubelet_node *node;
-};
-
-struct kubelet_node {
-    const struct kubelet_options *options;
-    struct requests *requests;
-    struct kubelet_status *status;
-    const char *name;
-    const char *socket;
-    char url[400]; /* of its pods */
-    bool is_watching;
-    int64_t watch_due_ms;
-    int64_t heartbeat_due_ms;
-    struct pod *pods;
-    /* The admission under way. */
-    struct pod *current; /* NULL: none */
-    size_t container;
-    size_t resource;
-    unsigned next_id;
-    unsigned asked;       /* ids of the last question */
-    int64_t give_up_ms;   /* when the plugin asks an absent agent no more */
-    int64_t again_due_ms; /* when it asks again; 0: not waiting for that */
-    char allocation[64];
-    int64_t done_due_ms; /* when the plugin has finished; 0: not waiting for that */
-    bool is_calling;
-    unsigned admitted;
-    unsigned failed;
-};
 
 static void say(const struct kubelet_node *node, const struct pod *pod, const char *event,
                 const char *detail)
@@ -117,6 +79,7 @@ static void end_admission(struct kubelet_node *node, const char *why)
 {
     struct pod *pod = node->current;
     node->current = NULL;
+    kubelet_record_end(&node->record, node->options->record, why);
     if (why != NULL) {
         set_failed(pod, why);
         return;
@@ -156,6 +119,7 @@ static void done_answered(void *data, const struct answer *answer)
     struct kubelet_node *node = data;
     node->is_calling = false;
     if (answer->status == 204) {
+        kubelet_record_end(&node->record, node->options->record, NULL);
         node->resource++;
         node->asked = 0;
         return;
@@ -183,6 +147,7 @@ static void allocation_answered(void *data, const struct answer *answer)
     }
     json_t *body = json_loads(answer->body, 0, NULL);
     const char *id = json_string_value(json_object_get(body, "allocation"));
+    kubelet_record_answer(&node->record, body);
     const char *uid =
         json_string_value(json_object_get(json_object_get(body, "pod"), "uid"));
     if (id == NULL || uid == NULL || strlen(id) >= sizeof(node->allocation)) {
@@ -232,6 +197,8 @@ static void allocate_next(struct kubelet_node *node)
                 kubelet_allocation_body(resource, count, node->name, node->next_id);
             node->next_id += count;
             node->asked = count;
+            kubelet_record_begin(&node->record, node->name, pod, node->container,
+                                 resource, count);
             call_agent(node, "http://agent/v1/allocations", body, allocation_answered);
             free(body);
             return;
@@ -249,21 +216,6 @@ static void plugin_finished(struct kubelet_node *node)
     call_agent(node, url, "{}", done_answered);
 }
 
-/* The oldest pod that waits; of one second, the one seen first. */
-static struct pod *next_pod(struct kubelet_node *node)
-{
-    struct pod *oldest = NULL;
-    for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
-        if (pod->state == POD_WAITING &&
-            (oldest == NULL ||
-             strcmp(kubelet_metadata(pod->object, "creationTimestamp"),
-                    kubelet_metadata(oldest->object, "creationTimestamp")) < 0)) {
-            oldest = pod;
-        }
-    }
-    return oldest;
-}
-
 static void admit(struct kubelet_node *node, int64_t now_ms)
 {
     while (!node->is_calling) {
@@ -278,7 +230,7 @@ static void admit(struct kubelet_node *node, int64_t now_ms)
             node->again_due_ms = 0;
             allocate_next(node);
         } else {
-            node->current = next_pod(node);
+            node->current = kubelet_pods_next(node);
             if (node->current == NULL) {
                 return;
             }
@@ -287,135 +239,6 @@ static void admit(struct kubelet_node *node, int64_t now_ms)
             node->container = 0;
             node->resource = 0;
         }
-    }
-}
-
-/* ---- the watch ------------------------------------------------------------------ */
-
-static struct pod *find_pod(struct kubelet_node *node, const char *uid)
-{
-    struct pod *pod = node->pods;
-    while (pod != NULL && strcmp(kubelet_metadata(pod->object, "uid"), uid) != 0) {
-        pod = pod->next;
-    }
-    return pod;
-}
-
-static void note_pod(struct kubelet_node *node, json_t *object, bool is_deleted)
-{
-    struct pod *pod = find_pod(node, kubelet_metadata(object, "uid"));
-    const char *phase =
-        json_string_value(json_object_get(json_object_get(object, "status"), "phase"));
-    if (pod == NULL) {
-        struct pod **link = &node->pods;
-        pod = calloc(1, sizeof(*pod));
-        if (pod == NULL || is_deleted) {
-            free(pod);
-            return;
-        }
-        pod->node = node;
-        /* A kubelet that comes back has these from its checkpoint. */
-        pod->state =
-            phase == NULL || strcmp(phase, "Pending") == 0 ? POD_WAITING : POD_SETTLED;
-        while (*link != NULL) {
-            link = &(*link)->next;
-        }
-        *link = pod;
-    }
-    pod->is_present = !is_deleted;
-    json_incref(object);
-    json_decref(pod->object);
-    pod->object = object;
-}
-
-/* Forget pods that are gone; the end of those that are to go. */
-static void sweep(struct kubelet_node *node)
-{
-    struct pod **link = &node->pods;
-    while (*link != NULL) {
-        struct pod *pod = *link;
-        bool is_deleting = *kubelet_metadata(pod->object, "deletionTimestamp") != '\0';
-        if (pod->state != POD_ADMITTING && !pod->is_present) {
-            *link = pod->next;
-            json_decref(pod->object);
-            free(pod);
-            continue;
-        }
-        if (is_deleting && !pod->is_deleting && pod->state != POD_ADMITTING) {
-            pod->state = POD_SETTLED;
-            remove_deleting(pod);
-        }
-        link = &pod->next;
-    }
-}
-
-static void watch_line(void *data, const char *line)
-{
-    struct kubelet_node *node = data;
-    json_t *event = json_loads(line, 0, NULL);
-    const char *type = json_string_value(json_object_get(event, "type"));
-    json_t *object = json_object_get(event, "object");
-    if (type != NULL && (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)) {
-        note_pod(node, object, false);
-    } else if (type != NULL && strcmp(type, "DELETED") == 0) {
-        note_pod(node, object, true);
-    }
-    json_decref(event);
-}
-
-/* For whatever reason a watch ended: the next list tells all that was missed. */
-static void watch_ended(void *data, const struct answer *answer)
-{
-    struct kubelet_node *node = data;
-    (void)answer;
-    node->is_watching = false;
-    node->watch_due_ms = duration_now_ms() + 100;
-}
-
-static void listed(void *data, const struct answer *answer)
-{
-    struct kubelet_node *node = data;
-    json_t *list = json_loads(answer->body, 0, NULL);
-    const char *version = json_string_value(
-        json_object_get(json_object_get(list, "metadata"), "resourceVersion"));
-    if (answer->status != 200 || version == NULL) {
-        fprintf(stderr, "standin-kubelet: GET %s: %d %s%.200s\n", node->url,
-                answer->status, answer->problem, answer->body);
-        json_decref(list);
-        watch_ended(node, answer);
-        return;
-    }
-    for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
-        pod->is_present = false;
-    }
-    json_t *items = json_object_get(list, "items");
-    for (size_t i = 0; i < json_array_size(items); i++) {
-        note_pod(node, json_array_get(items, i), false);
-    }
-    char url[600];
-    snprintf(url, sizeof(url), "%s&watch=1&allowWatchBookmarks=true&resourceVersion=%s",
-             node->url, version);
-    json_decref(list);
-    struct request request = {.method = "GET",
-                              .url = url,
-                              .line = watch_line,
-                              .done = watch_ended,
-                              .data = node};
-    if (requests_send(node->requests, &request) < 0) {
-        watch_ended(node, answer);
-    }
-}
-
-static void open_watch(struct kubelet_node *node)
-{
-    struct request request = {.method = "GET",
-                              .url = node->url,
-                              .timeout_ms = 30000,
-                              .done = listed,
-                              .data = node};
-    node->is_watching = true;
-    if (requests_send(node->requests, &request) < 0) {
-        watch_ended(node, NULL);
     }
 }
 
@@ -433,12 +256,12 @@ int64_t kubelet_node_turn(struct kubelet_node *node, int64_t now_ms)
 {
     int64_t next = now_ms + 1000;
     if (!node->is_watching && node->watch_due_ms <= now_ms) {
-        open_watch(node);
+        kubelet_pods_watch(node);
     }
     if (node->options->heartbeat_ms > 0 && node->heartbeat_due_ms <= now_ms) {
         heartbeat(node, now_ms);
     }
-    sweep(node);
+    kubelet_pods_sweep(node, remove_deleting);
     admit(node, now_ms);
     for (struct pod *pod = node->pods; pod != NULL; pod = pod->next) {
         if (pod->state == POD_STARTING && pod->running_ms <= now_ms) {
@@ -489,11 +312,7 @@ void kubelet_node_totals(const struct kubelet_node *node, unsigned *ret_admitted
 
 void kubelet_node_free(struct kubelet_node *node)
 {
-    while (node->pods != NULL) {
-        struct pod *pod = node->pods;
-        node->pods = pod->next;
-        json_decref(pod->object);
-        free(pod);
-    }
+    kubelet_pods_free(node);
+    kubelet_record_drop(&node->record);
     free(node);
 }

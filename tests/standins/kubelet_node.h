@@ -4,8 +4,8 @@
  * One node of the stand-in kubelet: the pods bound to it, and the one whose devices are
  * being allocated.
  *
- * As the real one: a pod is admitted once, when it is first seen; pods one after
- * another, the oldest first; within a pod container after container, init containers
+ * As the real one: a pod is admitted once, when it is first seen; pods one after another,
+ * in that order, of those in one list the oldest first; within a pod container after container, init containers
  * first, and resource after resource; an Allocate that fails makes the pod Failed.
  * Status is written beside, not in the way of the next pod.
  */
@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define KUBELET_RESOURCES_MAX 8
 
@@ -33,6 +34,7 @@ struct kubelet_options {
     int64_t heartbeat_ms; /* 0: none */
     int64_t patience_ms;  /* of one call to the agent */
     bool progress;
+    FILE *record; /* of all Allocates (kubelet_record.h); NULL: none */
 };
 
 struct kubelet_node;

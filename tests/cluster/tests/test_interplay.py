@@ -4,7 +4,7 @@ import re
 import unittest
 
 from checker.tests import handmade
-from cluster import interplay_filter, interplay_world, restarts, suites
+from cluster import interplay_filter, interplay_world, mixed, restarts, suites
 from nightly import parts as nightly_parts
 
 
@@ -23,8 +23,9 @@ class Server:
 
 
 def ask(books, pod, names):
-    return books.filter({"Pod": {"metadata": {"name": pod, "namespace": "default",
-                                              "uid": f"uid-{pod}"}}, "NodeNames": names})
+    made = mixed.pod(pod, ({mixed.NVIDIA.resource: 1}, {mixed.DCU.resource: 2}))
+    made["metadata"]["uid"] = f"uid-{pod}"
+    return books.filter({"Pod": made, "NodeNames": names})
 
 
 class Filter(unittest.TestCase):
@@ -41,6 +42,14 @@ class Filter(unittest.TestCase):
         self.assertEqual(ask(books, "pod-0", ["a", "b"])["NodeNames"], ["a"])
         self.assertEqual(ask(books, "pod-0", ["a", "b"])["NodeNames"], ["b"])
         self.assertEqual(ask(books, "pod-0", ["b"])["NodeNames"], ["b"])
+
+    def test_each_container_is_assigned_as_many_devices_of_its_vendor_as_it_asks_for(self):
+        server = Server()
+        ask(interplay_filter.Books(server), "x", ["a"])
+        written = server.patches[0][1]["annotations"]
+        self.assertEqual(written[mixed.NVIDIA.allocated], "NVIDIA-uid-x-0-0,NVIDIA,1000,10:;;")
+        self.assertEqual(written[mixed.DCU.to_allocate],
+                         ";DCU-uid-x-1-0,DCU,1000,10:DCU-uid-x-1-1,DCU,1000,10:;")
 
     def test_no_node_is_chosen_from_none(self):
         self.assertEqual(ask(interplay_filter.Books(Server()), "pod-0", [])["NodeNames"], [])

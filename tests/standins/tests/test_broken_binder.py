@@ -109,6 +109,11 @@ class BrokenBinder(unittest.TestCase):
         self.assertEqual((values["stuck_pods"], values["failed_binds"]), (0, 0))
         self.assertEqual((values["double_holds"], values["covered_locks"]), (0, 0))
 
+    def test_pods_let_in_beside_each_other_whatever_they_ask_are_two_owners_at_once(self):
+        code, values = self.burst("ignore-calls", "--pods", "8")
+        self.assertEqual(code, 0)
+        self.assertGreater(values["double_holds"], 0)
+
 
 if __name__ == "__main__":
     unittest.main()
