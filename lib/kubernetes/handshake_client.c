@@ -81,7 +81,6 @@ static void handshake_destroy(hami_handshake *handshake)
     }
     free(handshake->vendors);
     free(handshake->node);
-    free(handshake->key);
     (void)pthread_cond_destroy(&handshake->changed);
     (void)pthread_mutex_destroy(&handshake->mutex);
     free(handshake);
@@ -93,14 +92,12 @@ static int handshake_fill(hami_handshake *handshake,
     int code = copy_vendors(handshake, config->vendors, config->vendor_count);
 
     handshake->node = strdup(config->node);
-    handshake->key = strdup(config->key);
     handshake->flags = config->flags;
-    if (code == 0 && (handshake->node == NULL || handshake->key == NULL)) {
+    if (code == 0 && handshake->node == NULL) {
         code = HAMI_E_NOMEM;
     }
     if (code == 0) {
-        code = hami_lease_key(config->key, handshake->lease_key,
-                              sizeof(handshake->lease_key));
+        code = hami_internal_handshake_lock_names(config->key, handshake->names);
     }
     return code;
 }
@@ -213,40 +210,11 @@ hami_internal_handshake_ask(const hami_handshake *handshake, size_t vendor,
     };
 }
 
-int hami_internal_handshake_pair_read(const hami_handshake *handshake, const json_t *node,
-                                      struct hami_internal_handshake_pair *ret)
-{
-    const char *lock = hami_internal_object_annotation(node, handshake->key);
-    const char *lease = hami_internal_object_annotation(node, handshake->lease_key);
-    struct hami_internal_handshake_pair pair = {.record = HAMI_LOCK_RECORD_INIT};
-    int code = hami_lock_record_parse(lock, lease, &pair.record);
-
-    pair.lock = lock != NULL ? strdup(lock) : NULL;
-    pair.lease = lease != NULL ? strdup(lease) : NULL;
-    if (code == 0 &&
-        ((lock != NULL && pair.lock == NULL) || (lease != NULL && pair.lease == NULL))) {
-        code = HAMI_E_NOMEM;
-    }
-    if (code < 0) {
-        hami_internal_handshake_pair_done(&pair);
-        return code;
-    }
-    *ret = pair;
-    return 0;
-}
-
-void hami_internal_handshake_pair_done(struct hami_internal_handshake_pair *pair)
-{
-    free(pair->lock);
-    free(pair->lease);
-    memset(pair, 0, sizeof(*pair));
-}
-
 void hami_internal_handshake_job_free(struct hami_handshake_job *job)
 {
     hami_internal_handshake_share_done(&job->share);
-    hami_internal_handshake_pair_done(&job->pair);
-    hami_internal_handshake_pair_done(&job->now);
+    hami_internal_handshake_lock_done(&job->lock);
+    hami_internal_handshake_lock_done(&job->now);
     hami_internal_handshake_step_done(&job->step);
     free(job->phase);
     free(job->reason);

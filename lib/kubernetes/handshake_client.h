@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "handshake_lock.h"
 #include "handshake_pod.h"
 #include "http.h"
 
@@ -18,8 +19,8 @@ struct hami_handshake {
     hami_kubernetes *client;
     uint32_t flags;
     char *node;
-    char *key;
-    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    struct hami_internal_handshake_names
+        names[HAMI_INTERNAL_HANDSHAKE_LOCKS]; /* of the lock key and its permits */
     struct hami_handshake_vendor *vendors; /* own texts */
     size_t vendor_count;
     pthread_mutex_t mutex;
@@ -32,15 +33,10 @@ struct hami_handshake {
         *behind; /* client's thread: jobs whose caller was told already */
     uint64_t
         refusals; /* client's thread: jobs that ended with phase failed, or gave up */
-    struct hami_handshake_job *left; /* client's thread: of these, the one whose lock was
-                                        left to the scheduler side last */
-};
-
-/* The lock of a node with its lease, as read. Zero = none. */
-struct hami_internal_handshake_pair {
-    char *lock;  /* NULL = absent */
-    char *lease; /* NULL = absent */
-    struct hami_lock_record record;
+    struct hami_handshake_job
+        *left[HAMI_INTERNAL_HANDSHAKE_LOCKS]; /* client's thread: of these, by lock, the
+                                                 one whose lock was left to the scheduler
+                                                 side last */
 };
 
 enum hami_internal_handshake_stage {
@@ -59,8 +55,8 @@ struct hami_handshake_job {
     struct hami_internal_handshake_share share;
     struct hami_owner owner; /* texts borrowed from share.pod */
     uint64_t fence; /* of the lock as read at first; 0 = it had none of its own */
-    struct hami_internal_handshake_pair pair; /* as read last */
-    struct hami_internal_handshake_pair now;  /* LOCK_RESTORE: what stands instead */
+    struct hami_internal_handshake_lock lock; /* as read last */
+    struct hami_internal_handshake_lock now;  /* LOCK_RESTORE: what stands instead */
 
     /* The end of the job; client's thread. */
     enum hami_internal_handshake_stage stage;
@@ -84,11 +80,6 @@ struct hami_handshake_job {
     struct hami_internal_http_timer *timer;     /* running */
     struct hami_handshake_job *next, **link;    /* within handshake->behind */
 };
-
-/* Reads lock and lease from a Node object. Returns 0, or NOMEM. */
-int hami_internal_handshake_pair_read(const hami_handshake *handshake, const json_t *node,
-                                      struct hami_internal_handshake_pair *ret);
-void hami_internal_handshake_pair_done(struct hami_internal_handshake_pair *pair);
 
 /* Frees a job whose callback has come. */
 void hami_internal_handshake_job_free(struct hami_handshake_job *job);

@@ -143,13 +143,13 @@ static void pod_is_written(struct hami_handshake_job *job)
         hami_internal_handshake_count(handshake, &handshake->stats.succeeded);
     }
     if (!job->failing && job->step.is_last && !job->is_told &&
-        job->pair.record.free_by_scheduler) {
+        job->lock.own.record.free_by_scheduler) {
         hami_internal_handshake_leave_lock(job);
     } else if ((job->failing || job->step.is_last) &&
-               job->pair.record.kind != HAMI_LOCK_FREE) {
+               job->lock.own.record.kind != HAMI_LOCK_FREE) {
         go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
     } else if (!job->failing && job->was_erased && !job->is_told &&
-               job->pair.record.kind == HAMI_LOCK_OWNED) {
+               job->lock.own.record.kind == HAMI_LOCK_OWNED) {
         hami_internal_handshake_keep_lock(job);
     } else {
         hami_internal_handshake_end(job);
@@ -164,7 +164,7 @@ static void pod_is_refused(struct hami_handshake_job *job, int code, const char 
         if (!job->is_told) {
             hami_internal_handshake_set_result(job, code, text);
         }
-        if (job->pair.record.kind != HAMI_LOCK_FREE) {
+        if (job->lock.own.record.kind != HAMI_LOCK_FREE) {
             hami_internal_handshake_give_up(job, text);
         } else {
             hami_internal_handshake_end(job);

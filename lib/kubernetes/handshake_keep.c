@@ -6,18 +6,15 @@
  * stood when the call began is then put back, guarded by what stands now: only onto a
  * node whose lock is free, and was nobody else's since: the old lease would hide a fence
  * that was granted after it. If another owner has it by now it stays his, and the rule of
- * the possible callers is what keeps the two apart. Client's thread.
+ * the possible callers is what keeps the two apart. A permit goes back only while nobody
+ * came beside who has a call in common with it, and a cover that was freed goes back with
+ * it: plugins know no other lock. Client's thread.
  */
 #include "handshake_job.h"
 
 #include <string.h>
 
 #define LOOKS_MAX 3
-
-static bool same_text(const char *one, const char *other)
-{
-    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
-}
 
 /* Was the lock granted once more between the two? */
 static bool is_later(const struct hami_internal_handshake_pair *now,
@@ -54,13 +51,41 @@ void hami_internal_handshake_keep_lock(struct hami_handshake_job *job)
     look(job, "");
 }
 
+static bool is_free(const struct hami_internal_handshake_pair *now,
+                    const struct hami_internal_handshake_pair *before)
+{
+    return now->record.kind == HAMI_LOCK_FREE && !is_later(now, before);
+}
+
+/* Is there something of ours to put back, and nobody whom that would harm? */
+static bool can_restore(const struct hami_handshake_job *job, const json_t *node,
+                        const struct hami_internal_handshake_lock *now)
+{
+    const struct hami_internal_handshake_pair *own = &job->lock.own;
+    bool stands = hami_internal_handshake_same_text(now->own.lock, own->lock) &&
+                  hami_internal_handshake_same_text(now->own.lease, own->lease);
+
+    if (own->permit == 0) {
+        return is_free(&now->own, own);
+    }
+    if (stands) {
+        return is_free(&now->cover, own);
+    }
+    return is_free(&now->own, own) &&
+           (is_free(&now->cover, own) ||
+            hami_internal_handshake_pair_is_beside(&now->cover)) &&
+           !hami_internal_handshake_lock_meets_another(job->handshake->names, node,
+                                                       &job->lock);
+}
+
 void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int code,
                                            const json_t *node, const char *text)
 {
-    struct hami_internal_handshake_pair now;
+    struct hami_internal_handshake_lock now;
 
     if (code == 0) {
-        code = hami_internal_handshake_pair_read(job->handshake, node, &now);
+        code = hami_internal_handshake_lock_read(job->handshake->names, node,
+                                                 job->lock.own.permit, &now);
         text = code < 0 ? hami_strerror(code) : text;
     }
     if (code == HAMI_E_NODE) {
@@ -71,19 +96,19 @@ void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int c
         look(job, text);
         return;
     }
-    if (now.record.kind == HAMI_LOCK_FREE && !is_later(&now, &job->pair)) {
-        hami_internal_handshake_pair_done(&job->now);
+    if (can_restore(job, node, &now)) {
+        hami_internal_handshake_lock_done(&job->now);
         job->now = now;
         job->stage = HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE;
         hami_internal_handshake_run(job);
         return;
     }
-    if (same_text(now.lock, job->pair.lock)) {
+    if (hami_internal_handshake_same_text(now.own.lock, job->lock.own.lock)) {
         hami_internal_handshake_end(job); /* it stands */
     } else {
         leave(job, "another owner has it, or had it since");
     }
-    hami_internal_handshake_pair_done(&now);
+    hami_internal_handshake_lock_done(&now);
 }
 
 void hami_internal_handshake_restore_answered(struct hami_handshake_job *job, int code,

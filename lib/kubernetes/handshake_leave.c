@@ -5,8 +5,10 @@
  * the pod is the last write. If the very same pair still stands a while later, nobody of
  * that side is there, and it is removed as any other lock is. Client's thread.
  *
- * Only the last lock that was left needs a look. It is one lock a node: where another pod
- * was served since, the earlier one is gone.
+ * Of each lock only the last that was left needs a look: where another pod was served
+ * under it since, the earlier one is gone. So is an exclusive pod's lock where one that
+ * may be beside others was served. Not the other way round: a permit may stand, done,
+ * while an exclusive pod is served.
  */
 #include "handshake_job.h"
 
@@ -18,8 +20,10 @@ static void look(void *data, int code)
     hami_handshake *handshake = job->handshake;
 
     job->timer = NULL;
-    if (handshake->left == job) {
-        handshake->left = NULL;
+    for (size_t i = 0; i < HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
+        if (handshake->left[i] == job) {
+            handshake->left[i] = NULL;
+        }
     }
     if (code < 0 || handshake->closing || job->is_superseded) {
         hami_internal_handshake_end(job);
@@ -30,11 +34,11 @@ static void look(void *data, int code)
     hami_internal_handshake_run(job);
 }
 
-static void supersede(hami_handshake *handshake)
+static void supersede(hami_handshake *handshake, size_t permit)
 {
-    struct hami_handshake_job *job = handshake->left;
+    struct hami_handshake_job *job = handshake->left[permit];
 
-    handshake->left = NULL;
+    handshake->left[permit] = NULL;
     if (job != NULL) {
         job->is_superseded = true;
         hami_internal_http_timer_cancel(handshake->client, job->timer);
@@ -44,9 +48,11 @@ static void supersede(hami_handshake *handshake)
 void hami_internal_handshake_leave_lock(struct hami_handshake_job *job)
 {
     hami_handshake *handshake = job->handshake;
+    size_t permit = job->lock.own.permit;
 
     hami_internal_handshake_count(handshake, &handshake->stats.left);
-    supersede(handshake);
+    supersede(handshake, permit);
+    supersede(handshake, 0);
     job->is_left = true;
     if (!hami_internal_handshake_go_behind(job)) {
         return;
@@ -56,5 +62,5 @@ void hami_internal_handshake_leave_lock(struct hami_handshake_job *job)
         hami_internal_handshake_give_up(job, "out of memory");
         return;
     }
-    handshake->left = job;
+    handshake->left[permit] = job;
 }

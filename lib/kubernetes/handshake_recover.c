@@ -3,7 +3,8 @@
 /*
  * Finishes what a crash cut off: a pod that was served wholly, and whose lock still
  * stands. Two reads (the node's lock, then the pod that it names), a verdict, and the
- * guarded release of handshake_release.c. Client's thread.
+ * guarded release of handshake_release.c. Where pods are beside each other, each permit
+ * is looked at in turn; the node is read anew after each that was freed. Client's thread.
  *
  * Served is a pod that our success write marked: its uid is the lease's, and
  * hami.io/mutex.done has the lease's fence. A lock without a lease says less, so more is
@@ -27,8 +28,9 @@ struct recover {
     uint64_t deadline_ns;
     hami_done_fn callback;
     void *data;
-    bool has_pair; /* the node was read; the pod is what is asked for */
-    struct hami_internal_handshake_pair pair;
+    json_t *node;  /* as read; NULL = to be read */
+    size_t permit; /* the first lock that was not looked at yet */
+    struct hami_internal_handshake_lock lock; /* the one whose pod is asked for */
     struct hami_internal_http_timer *timer;
 };
 
@@ -40,7 +42,8 @@ static void end(struct recover *recover, int code, const char *text)
         (void)hami_internal_support_fail(&error, code, "%s", text);
     }
     recover->callback(recover->data, code, code < 0 ? &error : NULL);
-    hami_internal_handshake_pair_done(&recover->pair);
+    hami_internal_handshake_lock_done(&recover->lock);
+    json_decref(recover->node);
     free(recover);
 }
 
@@ -74,7 +77,7 @@ static bool has_nothing_left(const json_t *pod)
 
 static bool was_served(const struct recover *recover, const json_t *pod)
 {
-    const struct hami_lock_record *record = &recover->pair.record;
+    const struct hami_lock_record *record = &recover->lock.own.record;
     const char *uid = hami_internal_object_metadata(pod, "uid");
     const char *node =
         json_string_value(json_object_get(json_object_get(pod, "spec"), "nodeName"));
@@ -93,7 +96,65 @@ static bool was_served(const struct recover *recover, const json_t *pod)
            has_nothing_left(pod);
 }
 
-/* Hands pair, pod and caller over to a job that has only its lock left to free. */
+static void go_on(struct recover *recover);
+
+/* One lock's release is over; what goes on behind needs nobody. */
+static void released(void *data, int code, const struct hami_error *error)
+{
+    struct recover *recover = data;
+
+    if (code < 0) {
+        end(recover, code, error != NULL ? error->text : "");
+        return;
+    }
+    go_on(recover);
+}
+
+/* Is this one to be looked at: owned, and not the copy of a permit's? */
+static bool is_candidate(const struct hami_internal_handshake_pair *pair)
+{
+    if (pair->permit == 0) {
+        return pair->record.kind == HAMI_LOCK_OWNED &&
+               !hami_internal_handshake_pair_is_beside(pair);
+    }
+    return pair->record.kind == HAMI_LOCK_OWNED && pair->record.has_lease;
+}
+
+/* Moves on to the next lock that is to be looked at. Returns 1, or 0 (there is none),
+ * NOMEM. */
+static int next_lock(struct recover *recover)
+{
+    const struct hami_internal_handshake_names *names = recover->handshake->names;
+
+    while (recover->permit < HAMI_INTERNAL_HANDSHAKE_LOCKS) {
+        int code;
+
+        hami_internal_handshake_lock_done(&recover->lock);
+        code = hami_internal_handshake_lock_read(names, recover->node, recover->permit++,
+                                                 &recover->lock);
+        if (code < 0) {
+            return code;
+        }
+        if (is_candidate(&recover->lock.own)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Is any lock left to be looked at, as far as the node was read? */
+static bool has_more(const struct recover *recover)
+{
+    struct recover rest = {.handshake = recover->handshake,
+                           .node = recover->node,
+                           .permit = recover->permit};
+    int code = next_lock(&rest);
+
+    hami_internal_handshake_lock_done(&rest.lock);
+    return code != 0;
+}
+
+/* Hands lock and pod over to a job that has only its lock left to free. */
 static void release(struct recover *recover, json_t *pod)
 {
     const json_t *metadata = json_object_get(pod, "metadata");
@@ -107,43 +168,48 @@ static void release(struct recover *recover, json_t *pod)
         recover->handshake->client, HAMI_LOG_WARNING,
         "Frees the lock of node %s: its pod %s/%s was served, and the release "
         "was cut off",
-        recover->handshake->node, recover->pair.record.namespace_name,
-        recover->pair.record.name);
+        recover->handshake->node, recover->lock.own.record.namespace_name,
+        recover->lock.own.record.name);
     job->handshake = recover->handshake;
     job->share.pod = json_incref(pod);
     job->owner.namespace_name = json_string_value(json_object_get(metadata, "namespace"));
     job->owner.name = json_string_value(json_object_get(metadata, "name"));
     job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
-    job->pair = recover->pair;
-    job->fence = recover->pair.record.fence;
+    job->lock = recover->lock;
+    job->fence = job->lock.own.record.fence;
     job->stage = HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE;
     job->deadline_ns = recover->deadline_ns;
-    job->callback = recover->callback;
-    job->data = recover->data;
-    free(recover);
+    job->callback = released;
+    job->data = recover;
+    memset(&recover->lock, 0, sizeof(recover->lock));
+    if (!has_more(recover)) {
+        recover->permit = HAMI_INTERNAL_HANDSHAKE_LOCKS;
+    } else {
+        json_decref(recover->node); /* the release changes it */
+        recover->node = NULL;
+    }
     hami_internal_handshake_run(job);
 }
 
 static int ask(struct recover *recover);
 
-static void pair_was_read(struct recover *recover, const json_t *node)
+/* Asks for the next lock's pod, or for the node; ends where there is none. */
+static void go_on(struct recover *recover)
 {
-    int code =
-        hami_internal_handshake_pair_read(recover->handshake, node, &recover->pair);
+    int code = 1;
 
-    if (code < 0) {
-        end(recover, code, hami_strerror(code));
-        return;
+    if (recover->permit >= HAMI_INTERNAL_HANDSHAKE_LOCKS) {
+        code = 0;
+    } else if (recover->node != NULL) {
+        code = next_lock(recover);
     }
-    recover->has_pair = true;
-    if (recover->pair.record.kind != HAMI_LOCK_OWNED) {
-        end(recover, 0, "");
-        return;
+    if (code == 1) {
+        code = ask(recover);
+        if (code == 0) {
+            return;
+        }
     }
-    code = ask(recover);
-    if (code < 0) {
-        end(recover, code, hami_strerror(code));
-    }
+    end(recover, code, code < 0 ? hami_strerror(code) : "");
 }
 
 static void answered(void *data, const struct hami_kubernetes_answer *answer)
@@ -153,8 +219,8 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
     json_t *object = NULL;
     char text[256];
 
-    if (code == HAMI_E_NODE && recover->has_pair) {
-        end(recover, 0, ""); /* the pod is gone: the takeover rules know what to do */
+    if (code == HAMI_E_NODE && recover->node != NULL) {
+        go_on(recover); /* the pod is gone: the takeover rules know what to do */
         return;
     }
     if (code == 0) {
@@ -165,12 +231,13 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
         end(recover, code, hami_internal_status_text(answer, text, sizeof(text)));
         return;
     }
-    if (!recover->has_pair) {
-        pair_was_read(recover, object);
+    if (recover->node == NULL) {
+        recover->node = json_incref(object);
+        go_on(recover);
     } else if (was_served(recover, object)) {
         release(recover, object);
     } else {
-        end(recover, 0, "");
+        go_on(recover);
     }
     json_decref(object);
 }
@@ -178,12 +245,12 @@ static void answered(void *data, const struct hami_kubernetes_answer *answer)
 static int ask(struct recover *recover)
 {
     struct hami_kubernetes_request request = HAMI_KUBERNETES_REQUEST_INIT;
-    const struct hami_lock_record *record = &recover->pair.record;
+    const struct hami_lock_record *record = &recover->lock.own.record;
     char path[HAMI_INTERNAL_PATHS_MAX];
 
     request.path = path;
     request.deadline_ns = recover->deadline_ns;
-    if (!recover->has_pair) {
+    if (recover->node == NULL) {
         request.accept = HAMI_INTERNAL_OBJECT_METADATA_ONLY;
         (void)hami_internal_paths_node_path(recover->handshake->node, path, sizeof(path));
     } else if (!hami_internal_paths_pod_path(record->namespace_name, record->name, "",

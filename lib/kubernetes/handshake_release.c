@@ -6,7 +6,8 @@
  *
  * Which lock may be removed: the very pair that was read. After a refusal: the pair as it
  * is then, if its lease names our pod's uid, or it has no lease but names our pod, whose
- * uid a later read confirms.
+ * uid a later read confirms. Among pods beside each other it is the permit whose lease
+ * has our pod's uid, and the cover with it as handshake_lock.h says.
  */
 #include "handshake_job.h"
 
@@ -60,45 +61,52 @@ void hami_internal_handshake_lock_answered(struct hami_handshake_job *job, int c
     }
 }
 
-static bool same_text(const char *one, const char *other)
+static bool is_same(const struct hami_internal_handshake_pair *one,
+                    const struct hami_internal_handshake_pair *other)
 {
-    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+    return one->permit == other->permit &&
+           hami_internal_handshake_same_text(one->lock, other->lock) &&
+           hami_internal_handshake_same_text(one->lease, other->lease);
 }
 
 /* Whose is the lock now? */
 void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,
                                            const json_t *node)
 {
-    struct hami_internal_handshake_pair pair;
-    const struct hami_lock_record *record = &pair.record;
-    bool is_same, is_named;
+    struct hami_internal_handshake_lock lock;
+    const struct hami_lock_record *record = &lock.own.record;
+    bool same, is_named;
 
-    if (hami_internal_handshake_pair_read(job->handshake, node, &pair) < 0) {
+    if (hami_internal_handshake_lock_find(job->handshake->names, node, job->owner.uid,
+                                          HAMI_INTERNAL_HANDSHAKE_TO_FREE, &lock) < 0) {
         hami_internal_handshake_retry(job, "out of memory");
         return;
     }
-    is_same =
-        same_text(pair.lock, job->pair.lock) && same_text(pair.lease, job->pair.lease);
+    same = is_same(&lock.own, &job->lock.own);
     is_named = record->kind == HAMI_LOCK_OWNED &&
                strcmp(record->name, job->owner.name) == 0 &&
                strcmp(record->namespace_name, job->owner.namespace_name) == 0;
-    if (record->kind == HAMI_LOCK_FREE && !job->is_left) {
-        hami_internal_handshake_pair_done(&pair);
-        lock_is_free(job);
+    if (record->kind == HAMI_LOCK_FREE) {
+        hami_internal_handshake_lock_done(&lock);
+        if (job->is_left) {
+            hami_internal_handshake_end(job);
+        } else {
+            lock_is_free(job);
+        }
         return;
     }
-    if (is_same ||
+    if (same ||
         (is_named && (!record->has_lease || strcmp(record->uid, job->owner.uid) == 0))) {
-        bool must_ask = !is_same && !record->has_lease;
+        bool must_ask = !same && !record->has_lease;
 
-        hami_internal_handshake_pair_done(&job->pair);
-        job->pair = pair;
+        hami_internal_handshake_lock_done(&job->lock);
+        job->lock = lock;
         job->stage = must_ask ? HAMI_INTERNAL_HANDSHAKE_OWNER_READ
                               : HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE;
         hami_internal_handshake_retry(job, "its patch was refused");
         return;
     }
-    hami_internal_handshake_pair_done(&pair);
+    hami_internal_handshake_lock_done(&lock);
     hami_internal_handshake_end(job); /* another's: ours is gone */
 }
 

@@ -7,7 +7,9 @@
  * The set of possible callers decides whom to serve; the lock can only forbid. A lock
  * with a lease of its own names its owner by uid; one without (HAMi wrote it) by
  * namespace and name; a bare time, or none, names nobody: then the one possible caller is
- * served by HAMi's rules, unless a fence is required.
+ * served by HAMi's rules, unless a fence is required. Where the lock's lease tells what
+ * its pod calls for, others may be beside it: then the pod's lock is the permit whose
+ * lease has its uid (handshake_lock.h), and without one it is not served.
  */
 #include "handshake_begin.h"
 
@@ -26,10 +28,17 @@ static int judge_lock(const hami_handshake *handshake,
 {
     const struct hami_lock_record *record = &pair->record;
 
+    if (pair->permit == HAMI_INTERNAL_HANDSHAKE_NO_LOCK) {
+        (void)snprintf(text, size,
+                       "node %s is locked for pods beside each other, and none of its "
+                       "permits is for the caller %s/%s with uid %s",
+                       handshake->node, owner->namespace_name, owner->name, owner->uid);
+        return HAMI_E_HELD;
+    }
     if (record->kind == HAMI_LOCK_MALFORMED) {
         (void)snprintf(text, size, "%s of node %s can't be read: pod %s/%s is not served",
-                       handshake->key, handshake->node, owner->namespace_name,
-                       owner->name);
+                       handshake->names[0].lock, handshake->node,
+                       owner->namespace_name, owner->name);
         return HAMI_E_HELD;
     }
     if (record->has_lease && strcmp(record->uid, owner->uid) != 0) {
@@ -100,6 +109,26 @@ static bool is_one_without_refused(const struct hami_internal_handshake_begin *b
     return code == 0;
 }
 
+/* Names the job's owner and finds its lock; may it be served under that? */
+static int judge_node(struct hami_handshake_job *job, const json_t *node, char *text,
+                      size_t size)
+{
+    const json_t *metadata = json_object_get(job->share.pod, "metadata");
+    int code;
+
+    job->owner.namespace_name = json_string_value(json_object_get(metadata, "namespace"));
+    job->owner.name = json_string_value(json_object_get(metadata, "name"));
+    job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
+    code = hami_internal_handshake_lock_find(job->handshake->names, node, job->owner.uid,
+                                             HAMI_INTERNAL_HANDSHAKE_TO_SERVE,
+                                             &job->lock);
+    if (code < 0) {
+        return code;
+    }
+    job->fence = job->lock.own.record.fence;
+    return judge_lock(job->handshake, &job->lock.own, &job->owner, text, size);
+}
+
 int hami_internal_handshake_verdict(struct hami_internal_handshake_begin *begin,
                                     struct hami_handshake_job **ret, char *text,
                                     size_t size)
@@ -108,7 +137,6 @@ int hami_internal_handshake_verdict(struct hami_internal_handshake_begin *begin,
     struct hami_internal_handshake_ask ask = hami_internal_handshake_ask(
         handshake, begin->vendor, begin->counts, begin->count);
     struct hami_handshake_job *job = calloc(1, sizeof(*job));
-    const json_t *metadata;
     int code;
 
     if (job == NULL) {
@@ -125,18 +153,8 @@ int hami_internal_handshake_verdict(struct hami_internal_handshake_begin *begin,
         begin->waits_for_kubelet = is_one_without_refused(begin, &ask);
     }
     if (code == 0) {
-        code = hami_internal_handshake_pair_read(
-            handshake, begin->reads[HAMI_INTERNAL_HANDSHAKE_READ_NODE].object,
-            &job->pair);
-    }
-    if (code == 0) {
-        metadata = json_object_get(job->share.pod, "metadata");
-        job->owner.namespace_name =
-            json_string_value(json_object_get(metadata, "namespace"));
-        job->owner.name = json_string_value(json_object_get(metadata, "name"));
-        job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
-        job->fence = job->pair.record.fence;
-        code = judge_lock(handshake, &job->pair, &job->owner, text, size);
+        code = judge_node(job, begin->reads[HAMI_INTERNAL_HANDSHAKE_READ_NODE].object,
+                          text, size);
     }
     if (code == 0) {
         code = judge_refused(handshake, &job->owner, text, size);
@@ -164,7 +182,7 @@ void hami_internal_handshake_note_unusual(const struct hami_handshake_job *job)
             "lost what it was answered",
             job->owner.namespace_name, job->owner.name, handshake->node);
     }
-    if (!job->pair.record.has_lease) {
+    if (!job->lock.own.record.has_lease) {
         hami_internal_handshake_count(handshake, &handshake->stats.without_fence);
         hami_internal_http_log(
             handshake->client, HAMI_LOG_WARNING,

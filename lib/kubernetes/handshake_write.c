@@ -135,65 +135,46 @@ static int write_pod(struct hami_handshake_job *job, hami_kubernetes_answered_fn
     return code;
 }
 
-/* Removes the lock, by the pair as read; its own lease keeps the fence's memory. */
-static int write_lock(struct hami_handshake_job *job,
+/* Sends edits of the Node, each guarded by what was read. */
+static int send_edits(struct hami_handshake_job *job,
+                      const struct hami_transport_edit *edits, size_t count,
                       hami_kubernetes_answered_fn answered)
 {
-    const hami_handshake *handshake = job->handshake;
-    const struct hami_internal_handshake_pair *pair = &job->pair;
-    struct hami_transport_edit edits[] = {
-        {HAMI_EDIT_PUT, handshake->key, pair->lock, NULL},
-        {HAMI_EDIT_TEST, handshake->lease_key, pair->lease, NULL},
-    };
     char path[HAMI_INTERNAL_PATHS_MAX];
-    char memory[64];
     char *body = NULL;
-    int code = 0;
-
-    if (pair->record.has_lease) {
-        code = hami_lease_memory_format(pair->record.fence, memory, sizeof(memory));
-        edits[1].action = HAMI_EDIT_PUT;
-        edits[1].value = memory;
-    }
-    if (code == 0) {
-        code = hami_internal_jsonpatch_edits(edits, 2, NULL,
+    int code = hami_internal_jsonpatch_edits(edits, count, NULL,
                                              HAMI_INTERNAL_JSONPATCH_BY_KEY, &body);
-    }
+
     if (code == 0) {
-        (void)hami_internal_paths_node_path(handshake->node, path, sizeof(path));
+        (void)hami_internal_paths_node_path(job->handshake->node, path, sizeof(path));
         code = send_patch(job, path, body, answered);
     }
     free(body);
     return code;
 }
 
+/* Removes the lock, by the pair as read; its own lease keeps the fence's memory. */
+static int write_lock(struct hami_handshake_job *job,
+                      hami_kubernetes_answered_fn answered)
+{
+    struct hami_transport_edit edits[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX];
+    struct hami_internal_handshake_memories memories;
+    size_t count;
+    int code = hami_internal_handshake_lock_free_edits(job->handshake->names, &job->lock,
+                                                       &memories, edits, &count);
+
+    return code < 0 ? code : send_edits(job, edits, count, answered);
+}
+
 /* Puts the pair of the call's beginning back, onto a lock that is free. */
 static int restore_lock(struct hami_handshake_job *job,
                         hami_kubernetes_answered_fn answered)
 {
-    const hami_handshake *handshake = job->handshake;
-    const struct hami_internal_handshake_pair *pair = &job->pair, *now = &job->now;
-    struct hami_transport_edit edits[] = {
-        {HAMI_EDIT_PUT, handshake->key, now->lock, pair->lock},
-        {HAMI_EDIT_TEST, handshake->lease_key, now->lease, NULL},
-    };
-    char path[HAMI_INTERNAL_PATHS_MAX];
-    char *body = NULL;
-    int code;
+    struct hami_transport_edit edits[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX];
+    size_t count = hami_internal_handshake_lock_restore_edits(
+        job->handshake->names, &job->lock, &job->now, edits);
 
-    if (pair->lease != NULL &&
-        (now->lease == NULL || strcmp(pair->lease, now->lease) != 0)) {
-        edits[1].action = HAMI_EDIT_PUT;
-        edits[1].value = pair->lease;
-    }
-    code = hami_internal_jsonpatch_edits(edits, 2, NULL, HAMI_INTERNAL_JSONPATCH_BY_KEY,
-                                         &body);
-    if (code == 0) {
-        (void)hami_internal_paths_node_path(handshake->node, path, sizeof(path));
-        code = send_patch(job, path, body, answered);
-    }
-    free(body);
-    return code;
+    return send_edits(job, edits, count, answered);
 }
 
 static int read_pod(struct hami_handshake_job *job, const char *accept,
