@@ -214,7 +214,7 @@ void hami_internal_handshake_job_free(struct hami_handshake_job *job)
 {
     hami_internal_handshake_share_done(&job->share);
     hami_internal_handshake_lock_done(&job->lock);
-    hami_internal_handshake_lock_done(&job->now);
+    hami_internal_handshake_pair_done(&job->now);
     hami_internal_handshake_step_done(&job->step);
     free(job->phase);
     free(job->reason);

@@ -21,7 +21,7 @@ struct hami_handshake {
     char *node;
     struct hami_internal_handshake_names
         names[HAMI_INTERNAL_HANDSHAKE_LOCKS]; /* of the lock key and its permits */
-    struct hami_handshake_vendor *vendors; /* own texts */
+    struct hami_handshake_vendor *vendors;    /* own texts */
     size_t vendor_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;            /* mutex: closed or behind_count */
@@ -56,7 +56,7 @@ struct hami_handshake_job {
     struct hami_owner owner; /* texts borrowed from share.pod */
     uint64_t fence; /* of the lock as read at first; 0 = it had none of its own */
     struct hami_internal_handshake_lock lock; /* as read last */
-    struct hami_internal_handshake_lock now;  /* LOCK_RESTORE: what stands instead */
+    struct hami_internal_handshake_pair now;  /* LOCK_RESTORE: what stands instead */
 
     /* The end of the job; client's thread. */
     enum hami_internal_handshake_stage stage;

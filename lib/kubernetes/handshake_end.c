@@ -149,7 +149,8 @@ static void pod_is_written(struct hami_handshake_job *job)
                job->lock.own.record.kind != HAMI_LOCK_FREE) {
         go_to(job, HAMI_INTERNAL_HANDSHAKE_LOCK_WRITE);
     } else if (!job->failing && job->was_erased && !job->is_told &&
-               job->lock.own.record.kind == HAMI_LOCK_OWNED) {
+               job->lock.own.record.kind == HAMI_LOCK_OWNED &&
+               !hami_internal_handshake_pair_is_beside(&job->lock.own)) {
         hami_internal_handshake_keep_lock(job);
     } else {
         hami_internal_handshake_end(job);

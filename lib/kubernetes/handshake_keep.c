@@ -6,9 +6,9 @@
  * stood when the call began is then put back, guarded by what stands now: only onto a
  * node whose lock is free, and was nobody else's since: the old lease would hide a fence
  * that was granted after it. If another owner has it by now it stays his, and the rule of
- * the possible callers is what keeps the two apart. A permit goes back only while nobody
- * came beside who has a call in common with it, and a cover that was freed goes back with
- * it: plugins know no other lock. Client's thread.
+ * the possible callers is what keeps the two apart. Nothing is put
+ * back for a pod that others may be beside: one with the same calls may have come by then.
+ * Client's thread.
  */
 #include "handshake_job.h"
 
@@ -51,41 +51,13 @@ void hami_internal_handshake_keep_lock(struct hami_handshake_job *job)
     look(job, "");
 }
 
-static bool is_free(const struct hami_internal_handshake_pair *now,
-                    const struct hami_internal_handshake_pair *before)
-{
-    return now->record.kind == HAMI_LOCK_FREE && !is_later(now, before);
-}
-
-/* Is there something of ours to put back, and nobody whom that would harm? */
-static bool can_restore(const struct hami_handshake_job *job, const json_t *node,
-                        const struct hami_internal_handshake_lock *now)
-{
-    const struct hami_internal_handshake_pair *own = &job->lock.own;
-    bool stands = hami_internal_handshake_same_text(now->own.lock, own->lock) &&
-                  hami_internal_handshake_same_text(now->own.lease, own->lease);
-
-    if (own->permit == 0) {
-        return is_free(&now->own, own);
-    }
-    if (stands) {
-        return is_free(&now->cover, own);
-    }
-    return is_free(&now->own, own) &&
-           (is_free(&now->cover, own) ||
-            hami_internal_handshake_pair_is_beside(&now->cover)) &&
-           !hami_internal_handshake_lock_meets_another(job->handshake->names, node,
-                                                       &job->lock);
-}
-
 void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int code,
                                            const json_t *node, const char *text)
 {
-    struct hami_internal_handshake_lock now;
+    struct hami_internal_handshake_pair now;
 
     if (code == 0) {
-        code = hami_internal_handshake_lock_read(job->handshake->names, node,
-                                                 job->lock.own.permit, &now);
+        code = hami_internal_handshake_pair_read(job->handshake->names, node, 0, &now);
         text = code < 0 ? hami_strerror(code) : text;
     }
     if (code == HAMI_E_NODE) {
@@ -96,19 +68,19 @@ void hami_internal_handshake_look_answered(struct hami_handshake_job *job, int c
         look(job, text);
         return;
     }
-    if (can_restore(job, node, &now)) {
-        hami_internal_handshake_lock_done(&job->now);
+    if (now.record.kind == HAMI_LOCK_FREE && !is_later(&now, &job->lock.own)) {
+        hami_internal_handshake_pair_done(&job->now);
         job->now = now;
         job->stage = HAMI_INTERNAL_HANDSHAKE_LOCK_RESTORE;
         hami_internal_handshake_run(job);
         return;
     }
-    if (hami_internal_handshake_same_text(now.own.lock, job->lock.own.lock)) {
+    if (hami_internal_handshake_same_text(now.lock, job->lock.own.lock)) {
         hami_internal_handshake_end(job); /* it stands */
     } else {
         leave(job, "another owner has it, or had it since");
     }
-    hami_internal_handshake_lock_done(&now);
+    hami_internal_handshake_pair_done(&now);
 }
 
 void hami_internal_handshake_restore_answered(struct hami_handshake_job *job, int code,

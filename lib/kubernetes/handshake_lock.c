@@ -86,12 +86,6 @@ void hami_internal_handshake_lock_done(struct hami_internal_handshake_lock *lock
     hami_internal_handshake_pair_done(&lock->heir);
 }
 
-bool hami_internal_handshake_pair_is_beside(
-    const struct hami_internal_handshake_pair *pair)
-{
-    return pair->record.has_lease && pair->record.calls[0] != '\0';
-}
-
 /* What a Node object says of one lock, without copies of its texts. */
 static struct hami_lock_record
 record_of(const struct hami_internal_handshake_names *names, const json_t *node,
@@ -110,22 +104,34 @@ static bool is_of(const struct hami_lock_record *record, const char *uid)
     return record->has_lease && strcmp(record->uid, uid) == 0;
 }
 
-/* The permit whose lease has this uid, or NO_LOCK. */
-static size_t permit_of(const struct hami_internal_handshake_names *names,
-                        const json_t *node, const char *uid)
+static bool is_beside(const struct hami_lock_record *record)
 {
-    for (size_t i = 1; i < HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
-        struct hami_lock_record record = record_of(names, node, i);
-
-        if (is_of(&record, uid)) {
-            return i;
-        }
-    }
-    return HAMI_INTERNAL_HANDSHAKE_NO_LOCK;
+    return record->has_lease && record->calls[0] != '\0';
 }
 
-/* Of the permits that are held but for `own`, the one granted last among those that say
- * what they call for; without such a one, any. NO_LOCK where none is held. */
+/* The lock whose lease has this uid, or NO_LOCK. Permits come first, so that of a permit
+ * and its copy the permit is it. */
+static size_t lock_of(const struct hami_internal_handshake_names *names,
+                      const json_t *node, const char *uid)
+{
+    size_t found = HAMI_INTERNAL_HANDSHAKE_NO_LOCK;
+    uint64_t fence = 0;
+
+    for (size_t i = 1; i <= HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
+        size_t permit = i % HAMI_INTERNAL_HANDSHAKE_LOCKS;
+        struct hami_lock_record record = record_of(names, node, permit);
+
+        if (is_of(&record, uid) &&
+            (found == HAMI_INTERNAL_HANDSHAKE_NO_LOCK || record.fence > fence)) {
+            found = permit;
+            fence = record.fence;
+        }
+    }
+    return found;
+}
+
+/* Of the permits that are held but for `own`, the one with the highest fence, or NO_LOCK.
+ * Locks that say nothing of calls are not of this kind. */
 static size_t heir_of(const struct hami_internal_handshake_names *names,
                       const json_t *node, size_t own)
 {
@@ -134,14 +140,11 @@ static size_t heir_of(const struct hami_internal_handshake_names *names,
 
     for (size_t i = 1; i < HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
         struct hami_lock_record record = record_of(names, node, i);
-        bool says = record.has_lease && record.calls[0] != '\0';
 
-        if (i == own || record.kind == HAMI_LOCK_FREE) {
-            continue;
-        }
-        if (found == HAMI_INTERNAL_HANDSHAKE_NO_LOCK || (says && record.fence > fence)) {
+        if (i != own && is_beside(&record) &&
+            (found == HAMI_INTERNAL_HANDSHAKE_NO_LOCK || record.fence > fence)) {
             found = i;
-            fence = says ? record.fence : 0;
+            fence = record.fence;
         }
     }
     return found;
@@ -152,18 +155,18 @@ int hami_internal_handshake_lock_read(const struct hami_internal_handshake_names
                                       struct hami_internal_handshake_lock *ret)
 {
     struct hami_internal_handshake_lock lock = {.own = {.permit = permit}};
-    size_t heir;
+    size_t heir = HAMI_INTERNAL_HANDSHAKE_NO_LOCK;
     int code = 0;
 
     if (permit < HAMI_INTERNAL_HANDSHAKE_LOCKS) {
+        heir = heir_of(names, node, permit);
         code = hami_internal_handshake_pair_read(names, node, permit, &lock.own);
     }
     if (code == 0 && permit > 0 && permit < HAMI_INTERNAL_HANDSHAKE_LOCKS) {
-        heir = heir_of(names, node, permit);
         code = hami_internal_handshake_pair_read(names, node, 0, &lock.cover);
-        if (code == 0 && heir != HAMI_INTERNAL_HANDSHAKE_NO_LOCK) {
-            code = hami_internal_handshake_pair_read(names, node, heir, &lock.heir);
-        }
+    }
+    if (code == 0 && heir != HAMI_INTERNAL_HANDSHAKE_NO_LOCK) {
+        code = hami_internal_handshake_pair_read(names, node, heir, &lock.heir);
     }
     if (code < 0) {
         hami_internal_handshake_lock_done(&lock);
@@ -175,20 +178,21 @@ int hami_internal_handshake_lock_read(const struct hami_internal_handshake_names
 
 int hami_internal_handshake_lock_find(const struct hami_internal_handshake_names *names,
                                       const json_t *node, const char *uid,
-                                      enum hami_internal_handshake_look look,
                                       struct hami_internal_handshake_lock *ret)
 {
     struct hami_lock_record cover = record_of(names, node, 0);
-    bool is_beside = cover.has_lease && cover.calls[0] != '\0';
-    size_t permit = 0;
+    size_t permit = lock_of(names, node, uid);
 
-    if (is_beside || look == HAMI_INTERNAL_HANDSHAKE_TO_FREE) {
-        permit = permit_of(names, node, uid);
-    }
-    if (permit == HAMI_INTERNAL_HANDSHAKE_NO_LOCK && !is_beside) {
+    if (permit == HAMI_INTERNAL_HANDSHAKE_NO_LOCK && !is_beside(&cover)) {
         permit = 0;
     }
     return hami_internal_handshake_lock_read(names, node, permit, ret);
+}
+
+bool hami_internal_handshake_pair_is_beside(
+    const struct hami_internal_handshake_pair *pair)
+{
+    return is_beside(&pair->record);
 }
 
 /* ---- edits ---------------------------------------------------------------------- */
@@ -211,16 +215,39 @@ static void add(const struct hami_internal_handshake_names *names,
     ret[(*count)++] = edit(names[now->permit].lease, now->lease, lease);
 }
 
-/* What a lease becomes when its lock goes: its own keeps the fence's memory. */
-static int memory_of(const struct hami_internal_handshake_pair *pair, char *buffer,
-                     size_t size, const char **ret)
+/* What a lease becomes when its lock goes: its own keeps the fence's memory, and that of
+ * a higher one. */
+static int memory_of(const struct hami_internal_handshake_pair *pair, uint64_t at_least,
+                     char *buffer, size_t size, const char **ret)
 {
+    uint64_t fence = pair->record.fence > at_least ? pair->record.fence : at_least;
+
     *ret = pair->lease;
     if (!pair->record.has_lease) {
         return 0;
     }
     *ret = buffer;
-    return hami_lease_memory_format(pair->record.fence, buffer, size);
+    return hami_lease_memory_format(fence, buffer, size);
+}
+
+/* The cover, and the heir where it is tested: @lease what the cover's becomes alone. */
+static void add_cover(const struct hami_internal_handshake_names *names,
+                      const struct hami_internal_handshake_lock *lock, const char *lease,
+                      struct hami_transport_edit *ret, size_t *count)
+{
+    const struct hami_internal_handshake_pair *own = &lock->own, *heir = &lock->heir,
+                                              *cover =
+                                                  own->permit > 0 ? &lock->cover : own;
+    bool is_own = own->permit == 0 || is_of(&cover->record, own->record.uid);
+
+    if (is_own && heir->lock != NULL) {
+        add(names, cover, heir->lock, heir->lease, ret, count);
+        add(names, heir, heir->lock, heir->lease, ret, count);
+    } else if (is_own || (heir->lock == NULL && is_beside(&cover->record))) {
+        add(names, cover, NULL, lease, ret, count);
+    } else {
+        add(names, cover, cover->lock, cover->lease, ret, count);
+    }
 }
 
 int hami_internal_handshake_lock_free_edits(
@@ -229,93 +256,31 @@ int hami_internal_handshake_lock_free_edits(
     struct hami_internal_handshake_memories *memories,
     struct hami_transport_edit ret[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX], size_t *ret_count)
 {
-    const struct hami_internal_handshake_pair *own = &lock->own, *cover = &lock->cover,
-                                              *heir = &lock->heir;
-    bool is_own_cover = is_of(&cover->record, own->record.uid);
+    const struct hami_internal_handshake_pair *own = &lock->own, *cover = &lock->cover;
     const char *lease, *memory;
-    int code = memory_of(own, memories->own, sizeof(memories->own), &lease);
+    int code = memory_of(own, 0, memories->own, sizeof(memories->own), &lease);
 
     *ret_count = 0;
     if (code < 0 || own->permit == 0) {
-        add(names, own, NULL, lease, ret, ret_count);
+        add_cover(names, lock, lease, ret, ret_count);
         return code;
     }
-    code = memory_of(cover, memories->cover, sizeof(memories->cover), &memory);
-    if (is_own_cover && heir->lock != NULL) {
-        add(names, cover, heir->lock, heir->lease, ret, ret_count);
-    } else if (heir->lock == NULL &&
-               (is_own_cover || hami_internal_handshake_pair_is_beside(cover))) {
-        add(names, cover, NULL, memory, ret, ret_count);
-    } else {
-        add(names, cover, cover->lock, cover->lease, ret, ret_count);
-    }
+    code = memory_of(cover, own->record.fence, memories->cover, sizeof(memories->cover),
+                     &memory);
+    add_cover(names, lock, memory, ret, ret_count);
     add(names, own, NULL, lease, ret, ret_count);
-    if (is_own_cover && heir->lock != NULL) {
-        add(names, heir, heir->lock, heir->lease, ret, ret_count);
-    }
     return code;
 }
 
 size_t hami_internal_handshake_lock_restore_edits(
     const struct hami_internal_handshake_names *names,
-    const struct hami_internal_handshake_lock *lock,
-    const struct hami_internal_handshake_lock *now,
+    const struct hami_internal_handshake_pair *pair,
+    const struct hami_internal_handshake_pair *now,
     struct hami_transport_edit ret[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX])
 {
-    const struct hami_internal_handshake_pair *own = &lock->own, *cover = &now->cover;
-    bool is_bare = cover->record.kind == HAMI_LOCK_FREE;
     size_t count = 0;
 
-    if (own->permit > 0) {
-        add(names, cover, is_bare ? own->lock : cover->lock,
-            is_bare ? own->lease : cover->lease, ret, &count);
-    }
-    add(names, &now->own, own->lock, own->lease != NULL ? own->lease : now->own.lease,
-        ret, &count);
+    add(names, now, pair->lock, pair->lease != NULL ? pair->lease : now->lease, ret,
+        &count);
     return count;
-}
-
-/* ---- calls ---------------------------------------------------------------------- */
-
-/* Is the call of that length a member of a list "a=1,b=2"? */
-static bool has_call(const char *list, const char *call, size_t length)
-{
-    while (*list != '\0') {
-        size_t own = strcspn(list, ",");
-
-        if (own == length && strncmp(list, call, length) == 0) {
-            return true;
-        }
-        list += own + (list[own] == ',');
-    }
-    return false;
-}
-
-static bool have_common_call(const char *one, const char *other)
-{
-    while (*one != '\0') {
-        size_t length = strcspn(one, ",");
-
-        if (has_call(other, one, length)) {
-            return true;
-        }
-        one += length + (one[length] == ',');
-    }
-    return false;
-}
-
-bool hami_internal_handshake_lock_meets_another(
-    const struct hami_internal_handshake_names *names, const json_t *node,
-    const struct hami_internal_handshake_lock *lock)
-{
-    for (size_t i = 1; i < HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
-        struct hami_lock_record record = record_of(names, node, i);
-        bool says = record.has_lease && record.calls[0] != '\0';
-
-        if (i != lock->own.permit && record.kind != HAMI_LOCK_FREE &&
-            (!says || have_common_call(lock->own.record.calls, record.calls))) {
-            return true;
-        }
-    }
-    return false;
 }

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of a node's locks is a pod's: the cover, or, where the cover's lease has `calls`,
- * one of the permits behind it (docs/protocol.md, "Side by side"). Pure: from a Node
- * object as read to pairs, and from pairs to the edits of a patch. No clock, no thread,
- * no I/O.
+ * Which of a node's locks is a pod's: the cover, which is the lock's key itself, or one of
+ * the permits behind it (docs/protocol.md, "Side by side"). Pure: from a Node object as
+ * read to pairs, and from pairs to the edits of a patch. No clock, no thread, no I/O.
  */
 #ifndef HAMI_INTERNAL_KUBERNETES_HANDSHAKE_LOCK_H
 #define HAMI_INTERNAL_KUBERNETES_HANDSHAKE_LOCK_H
@@ -41,15 +40,8 @@ struct hami_internal_handshake_pair {
 struct hami_internal_handshake_lock {
     struct hami_internal_handshake_pair own;   /* the cover, or a permit */
     struct hami_internal_handshake_pair cover; /* if own is a permit; else none */
-    struct hami_internal_handshake_pair heir;  /* likewise: another permit that is held,
-                                                  the granted last; none without */
-};
-
-/* Whose lock is looked for. */
-enum hami_internal_handshake_look {
-    HAMI_INTERNAL_HANDSHAKE_TO_SERVE = 0, /* the one that allows an Allocate */
-    HAMI_INTERNAL_HANDSHAKE_TO_FREE       /* the one that is to go: a permit of the pod's,
-                                             whatever became of the cover */
+    struct hami_internal_handshake_pair heir;  /* of the other permits that are held, the
+                                                  one with the highest fence; or none */
 };
 
 /* Fills the names of all. `key` fits HAMI_NODELOCK_KEY_MAX. Returns 0, or LIMIT. */
@@ -68,14 +60,15 @@ bool hami_internal_handshake_pair_is_beside(
     const struct hami_internal_handshake_pair *pair);
 
 /*
- * Finds the lock of the pod with this uid.
+ * Finds the lock of the pod with this uid: of all whose lease has it the one with the
+ * highest fence, a permit before the cover that is its copy. Where none has, the cover, if
+ * nobody is beside it.
  * @ret      to be given to _done on 0. Without any: all zero but own.permit, which is
  *           HAMI_INTERNAL_HANDSHAKE_NO_LOCK
  * Returns   0, or NOMEM
  */
 int hami_internal_handshake_lock_find(const struct hami_internal_handshake_names *names,
                                       const json_t *node, const char *uid,
-                                      enum hami_internal_handshake_look look,
                                       struct hami_internal_handshake_lock *ret);
 
 /* Reads a certain one. Returns 0, or NOMEM. */
@@ -91,8 +84,8 @@ struct hami_internal_handshake_memories {
 };
 
 /*
- * The edits that free a lock: its lease keeps the fence's memory. Where it is a permit,
- * the cover is tested; it becomes the heir's if it was this pod's, and is freed as well
+ * The edits that free a lock: its lease keeps the fence's memory. The cover is tested at
+ * least; it becomes a copy of the heir's pair if it was this pod's, and is freed as well
  * where nobody holds a permit any more.
  * @memories borrowed by the edits
  * @ret_count 2, 4 or 6
@@ -104,18 +97,12 @@ int hami_internal_handshake_lock_free_edits(
     struct hami_internal_handshake_memories *memories,
     struct hami_transport_edit ret[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX], size_t *ret_count);
 
-/* The edits that put a lock back, onto what stands now; a free cover becomes its copy. */
+/* The edits that put the pair of a cover back, onto what stands now. Returns how many. */
 size_t hami_internal_handshake_lock_restore_edits(
     const struct hami_internal_handshake_names *names,
-    const struct hami_internal_handshake_lock *lock,
-    const struct hami_internal_handshake_lock *now,
+    const struct hami_internal_handshake_pair *pair,
+    const struct hami_internal_handshake_pair *now,
     struct hami_transport_edit ret[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX]);
-
-/* True where a permit that is held, of a pod other than this lock's, has a call in common
- * with it, or does not say which it has. */
-bool hami_internal_handshake_lock_meets_another(
-    const struct hami_internal_handshake_names *names, const json_t *node,
-    const struct hami_internal_handshake_lock *lock);
 
 /* Equal, or both absent. */
 bool hami_internal_handshake_same_text(const char *one, const char *other);

@@ -78,7 +78,7 @@ void hami_internal_handshake_node_was_read(struct hami_handshake_job *job,
     bool same, is_named;
 
     if (hami_internal_handshake_lock_find(job->handshake->names, node, job->owner.uid,
-                                          HAMI_INTERNAL_HANDSHAKE_TO_FREE, &lock) < 0) {
+                                          &lock) < 0) {
         hami_internal_handshake_retry(job, "out of memory");
         return;
     }

@@ -7,9 +7,9 @@
  * The set of possible callers decides whom to serve; the lock can only forbid. A lock
  * with a lease of its own names its owner by uid; one without (HAMi wrote it) by
  * namespace and name; a bare time, or none, names nobody: then the one possible caller is
- * served by HAMi's rules, unless a fence is required. Where the lock's lease tells what
- * its pod calls for, others may be beside it: then the pod's lock is the permit whose
- * lease has its uid (handshake_lock.h), and without one it is not served.
+ * served by HAMi's rules, unless a fence is required. Where pods are beside each other,
+ * the pod's lock is the permit whose lease has its uid (handshake_lock.h); without one it
+ * is not served.
  */
 #include "handshake_begin.h"
 
@@ -37,8 +37,8 @@ static int judge_lock(const hami_handshake *handshake,
     }
     if (record->kind == HAMI_LOCK_MALFORMED) {
         (void)snprintf(text, size, "%s of node %s can't be read: pod %s/%s is not served",
-                       handshake->names[0].lock, handshake->node,
-                       owner->namespace_name, owner->name);
+                       handshake->names[0].lock, handshake->node, owner->namespace_name,
+                       owner->name);
         return HAMI_E_HELD;
     }
     if (record->has_lease && strcmp(record->uid, owner->uid) != 0) {
@@ -120,7 +120,6 @@ static int judge_node(struct hami_handshake_job *job, const json_t *node, char *
     job->owner.name = json_string_value(json_object_get(metadata, "name"));
     job->owner.uid = json_string_value(json_object_get(metadata, "uid"));
     code = hami_internal_handshake_lock_find(job->handshake->names, node, job->owner.uid,
-                                             HAMI_INTERNAL_HANDSHAKE_TO_SERVE,
                                              &job->lock);
     if (code < 0) {
         return code;

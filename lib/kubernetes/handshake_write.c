@@ -172,7 +172,7 @@ static int restore_lock(struct hami_handshake_job *job,
 {
     struct hami_transport_edit edits[HAMI_INTERNAL_HANDSHAKE_EDITS_MAX];
     size_t count = hami_internal_handshake_lock_restore_edits(
-        job->handshake->names, &job->lock, &job->now, edits);
+        job->handshake->names, &job->lock.own, &job->now, edits);
 
     return send_edits(job, edits, count, answered);
 }
