@@ -165,8 +165,8 @@ static void say_ready(struct node *node)
     node->is_ready = true;
     hamid_notify("READY=1\nSTATUS=Serving device plugins");
     hamid_log_info(0, "Ready: the Node object says that an agent is here", "node",
-                   node->options.node, "annotation",
-                   HAMI_HANDSHAKE_AGENT_KEY "=" PRESENCE_FREE_NODE, NULL);
+                   node->options.node, "annotation", HAMI_HANDSHAKE_AGENT_KEY, "value",
+                   node_options_mark(&node->options), NULL);
 }
 
 static void recovered_opened(struct hamid_letter *letter)
@@ -287,11 +287,9 @@ static bool open_agent(struct node *node, char *error, size_t error_size)
     if (node->agent == NULL) {
         return false;
     }
-    node->presence = presence_new(
-        node->base, node->mailbox, node->client, node->options.node,
-        strcmp(node->options.free, "scheduler") == 0 ? PRESENCE_FREE_SCHEDULER
-                                                     : PRESENCE_FREE_NODE,
-        presence_written, node);
+    node->presence =
+        presence_new(node->base, node->mailbox, node->client, node->options.node,
+                     node_options_mark(&node->options), presence_written, node);
     if (node->presence == NULL) {
         (void)snprintf(error, error_size, "out of memory");
     }

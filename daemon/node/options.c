@@ -76,6 +76,12 @@ static void add_allocations(struct hamid_config *table, struct node_options *o)
          "the lock on; one write less for each pod. It is written onto the Node object, "
          "and each lock says which way it was granted. Default node.",
          0, 0, NULL, "node|scheduler"},
+        {"side-by-side", NULL, HAMID_FLAG_BOOLEAN, &o->side_by_side, NULL,
+         "Let hamid scheduler bind pods whose containers ask for different counts or "
+         "resources at the same time: an Allocate of the one can't be taken for the "
+         "other's. Needs --free scheduler, and that no plugin on this node goes by the "
+         "lock's name, as HAMi's does.",
+         0, 0, NULL},
         {"key", NULL, HAMID_FLAG_TEXT, &o->key, "KEY",
          "The lock's annotation key; the same as on the scheduler's side. "
          "Default " HAMI_NODELOCK_KEY ".",
@@ -210,6 +216,34 @@ static void check_names(struct node_options *options, struct hamid_problems *pro
     }
 }
 
+/* Whoever finds its pod by the lock's name finds one of several, and not the caller. */
+static void check_side_by_side(const struct node_options *options,
+                               struct hamid_problems *problems)
+{
+    char place[512];
+
+    if (!options->side_by_side) {
+        return;
+    }
+    (void)hamid_config_place(&options->config, &options->side_by_side, place,
+                             sizeof(place));
+    if (strcmp(options->free, "scheduler") != 0) {
+        hamid_problems_add(
+            problems,
+            "%s: needs --free scheduler, for the scheduler side is the one "
+            "that passes such locks on",
+            place);
+    }
+    if (options->gateway != NULL) {
+        hamid_problems_add(
+            problems,
+            "%s: not together with --gateway: a device plugin behind it may "
+            "look for its pod by the lock's name, which is only one of "
+            "several pods then",
+            place);
+    }
+}
+
 static void set_defaults(struct node_options *options)
 {
     memset(options, 0, sizeof(*options));
@@ -247,6 +281,7 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
         return HAMID_FLAGS_HELP;
     }
     check_names(ret, problems);
+    check_side_by_side(ret, problems);
     if (ret->login.kubeconfig != NULL && *ret->login.kubeconfig == '\0') {
         ret->login.kubeconfig = NULL;
     }
@@ -254,6 +289,15 @@ enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
     ret->needs_pod_resources = ret->is_pod_resources_given && *ret->pod_resources != '\0';
     read_vendors(ret, problems);
     return problems->count == 0 ? HAMID_FLAGS_OK : HAMID_FLAGS_WRONG;
+}
+
+const char *node_options_mark(const struct node_options *options)
+{
+    if (options->side_by_side) {
+        return HAMI_HANDSHAKE_AGENT_SIDE_BY_SIDE;
+    }
+    return strcmp(options->free, "scheduler") == 0 ? HAMI_HANDSHAKE_AGENT_FREE_SCHEDULER
+                                                   : HAMI_HANDSHAKE_AGENT_FREE_NODE;
 }
 
 void node_options_done(struct node_options *options)

@@ -22,6 +22,7 @@ struct node_options {
     bool require_fence;
     const char *
         free; /* "node" or "scheduler": who frees the locks that are granted from now on */
+    bool side_by_side;         /* the scheduler side may bind several at a time */
     const char *pod_resources; /* "" = the kubelet's books are not read */
     bool is_pod_resources_given;
     bool needs_pod_resources;    /* a path was given */
@@ -48,6 +49,10 @@ struct node_options {
 enum hamid_flags_result node_options_read(struct node_options *ret, int argc,
                                           char *const *argv,
                                           struct hamid_problems *problems);
+
+/* What is to stand on the Node object: one of HAMI_HANDSHAKE_AGENT_*. */
+const char *node_options_mark(const struct node_options *options);
+
 void node_options_done(struct node_options *options);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says on the Node object that an agent is here, and who frees the lock. Loop's thread.
+ * Says on the Node object that an agent is here, who frees the lock, and whether pods may
+ * be side by side. Loop's thread.
  */
 #ifndef HAMID_NODE_PRESENCE_H
 #define HAMID_NODE_PRESENCE_H
@@ -12,13 +13,9 @@ struct event_base;
 struct hamid_mailbox;
 struct presence;
 
-/* The node side's last write removes the lock, as every plugin of HAMi's does. */
-#define PRESENCE_FREE_NODE "1,free=node"
-#define PRESENCE_FREE_SCHEDULER "1,free=scheduler"
-
 /*
  * Starts to write the annotation, again and again until the server took it; then calls
- * `written`, once. Texts are borrowed. Returns NULL without memory.
+ * `written`, once. Texts are borrowed; the value is one of HAMI_HANDSHAKE_AGENT_*. Returns NULL without memory.
  */
 struct presence *presence_new(struct event_base *base, struct hamid_mailbox *mailbox,
                               hami_kubernetes *client, const char *node,

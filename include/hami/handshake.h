@@ -26,6 +26,16 @@ extern "C" {
 #define HAMI_HANDSHAKE_AGENT_KEY "hami.io/mutex.agent"
 #define HAMI_HANDSHAKE_TO_ALLOCATE_SUFFIX "-devices-to-allocate"
 
+/*
+ * What a node side says of itself on the Node, in HAMI_HANDSHAKE_AGENT_KEY: who frees the locks that are
+ * granted from then on, and whether several pods may be between bind and Allocate. The library writes
+ * none of them. SIDE_BY_SIDE may be written by whoever decides each Allocate by hami_handshake_*, which
+ * find a pod among several whatever stands there, and by nobody who goes by the lock's name. Since 0.1
+ */
+#define HAMI_HANDSHAKE_AGENT_FREE_NODE "1,free=node"
+#define HAMI_HANDSHAKE_AGENT_FREE_SCHEDULER "1,free=scheduler"
+#define HAMI_HANDSHAKE_AGENT_SIDE_BY_SIDE "1,free=scheduler,side-by-side"
+
 #define HAMI_DEVICES_TEXT_MAX 262144 /* bytes of one device string: what an object's annotations hold */
 #define HAMI_DEVICES_CONTAINERS_MAX 1024
 

@@ -34,6 +34,31 @@ START_TEST(annotation_says_that_an_agent_is_here_until_it_stops)
 }
 END_TEST
 
+/* Exits at once with a word of what is wrong. */
+static void expect_refused(const char *const *words)
+{
+    ck_assert_int_eq(process_wait(process_start(hamid_path, words)), 2);
+}
+
+START_TEST(side_by_side_is_told_on_the_node_and_needs_the_scheduler_side)
+{
+    static const char *const beside[] = {"--free=scheduler", "--side-by-side", NULL};
+    static const char *const alone[] = {"node", "--node=n1", "--side-by-side", NULL};
+    static const char *const gateway[] = {"node",           "--node=n1",
+                                          "--side-by-side", "--free=scheduler",
+                                          "--gateway=/tmp", NULL};
+
+    ck_assert_int_eq(agent_end(&agent), 0);
+    agent_start(&agent, &world, beside);
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, "1,free=scheduler,side-by-side");
+    expect_refused(alone);
+    expect_refused(gateway);
+    ck_assert_int_eq(agent_end(&agent), 0);
+    world_expect_node(&world, HAMI_HANDSHAKE_AGENT_KEY, NULL);
+    agent_start(&agent, &world, NULL);
+}
+END_TEST
+
 START_TEST(agent_waits_for_its_node_object)
 {
     ck_assert_int_eq(agent_end(&agent), 0);
@@ -296,6 +321,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(cases, 60);
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_test(cases, annotation_says_that_an_agent_is_here_until_it_stops);
+    tcase_add_test(cases, side_by_side_is_told_on_the_node_and_needs_the_scheduler_side);
     tcase_add_test(cases, agent_waits_for_its_node_object);
     tcase_add_test(cases, a_reload_leaves_open_allocations_as_they_are);
     tcase_add_test(cases, allocation_from_before_a_restart_is_gone);
