@@ -131,7 +131,8 @@ static const struct {
     {RELEASE, "expect", NULL, TEXT, AT(expect), "TOKEN",
      "Release this very lock, as 'hamictl locks' printed its token. Required."},
     {RELEASE, "key", NULL, TEXT, AT(key), "KEY",
-     "The lock's annotation. Default: hami.io/mutex.lock."},
+     "The lock's annotation. Default: hami.io/mutex.lock, or that of the pod beside "
+     "others that has the token."},
     {RELEASE, "force", NULL, HAMID_FLAG_BOOLEAN, AT(is_forced), NULL,
      "Release it though its pod is bound to the node and waits for its devices."},
     {RELEASE, "yes", "y", HAMID_FLAG_BOOLEAN, AT(is_confirmed), NULL, "Don't ask."},

@@ -29,6 +29,14 @@ static void say_wait(const json_t *node, const json_t *waiter)
                  expected[0] != '-' ? expected : "");
 }
 
+static void say_cover(const char *node, const json_t *slot)
+{
+    (void)printf("Node %s: pods are in flight side by side under %s; one that could be "
+                 "taken for another of them waits, and one that must be alone waits for "
+                 "them all.\n",
+                 node, source_text(slot, "key"));
+}
+
 static void say_slot(const char *node, const json_t *slot)
 {
     char age[32];
@@ -41,6 +49,10 @@ static void say_slot(const char *node, const json_t *slot)
         (void)printf(" by pod %s/%s", source_text(slot, "namespace"), name);
     }
     (void)printf(" (fence %s, age %s).\n", source_text(slot, "fence"), age);
+    if (source_text(slot, "calls")[0] != '\0') {
+        (void)printf("  It is beside others: pods that ask for %s must wait for it.\n",
+                     source_text(slot, "calls"));
+    }
     if (source_text(slot, "reason")[0] != '\0') {
         (void)printf("  hamid says: %s.\n", source_text(slot, "reason"));
     }
@@ -54,6 +66,10 @@ static int say_lock(hami_kubernetes *client, const char *node, const json_t *slo
     json_t *holder = NULL;
     const char *namespace_name = source_text(slot, "namespace");
     const char *name = source_text(slot, "pod");
+    if (source_is_cover(slot)) {
+        say_cover(node, slot);
+        return 0;
+    }
     say_slot(node, slot);
     if (name[0] != '\0') {
         holder = source_pod(client, namespace_name, name, &exists, error);
@@ -81,7 +97,8 @@ static int say_node(hami_kubernetes *client, const char *node, const json_t *nod
     }
     json_array_foreach(json_object_get(entry, "slots"), index, slot)
     {
-        if (strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
+        if (!source_is_cover(slot) &&
+            strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
             strcmp(source_text(slot, "pod"), name) == 0) {
             (void)printf("It holds the lock %s of node %s itself.\n",
                          source_text(slot, "key"), node);
@@ -146,7 +163,11 @@ static int explain_by_hamid(const struct options *options, const char *namespace
         say_wait(entry, waiter);
         json_array_foreach(json_object_get(entry, "slots"), index, slot)
         {
-            say_slot(source_text(entry, "node"), slot);
+            if (source_is_cover(slot)) {
+                say_cover(source_text(entry, "node"), slot);
+            } else {
+                say_slot(source_text(entry, "node"), slot);
+            }
         }
     }
     json_decref(nodes);

@@ -63,6 +63,11 @@ static void say_holders(const char *node, const json_t *slots)
     {
         const json_t *seconds = json_object_get(slot, "ageSeconds");
         const char *reason = source_text(slot, "reason");
+        if (source_is_cover(slot)) {
+            (void)printf("Node %s: pods are in flight side by side under %s.\n", node,
+                         source_text(slot, "key"));
+            continue;
+        }
         table_age(seconds != NULL ? json_number_value(seconds) : -1, age, sizeof(age));
         if (source_text(slot, "pod")[0] == '\0') {
             (void)printf("Node %s: %s is %s for %s", node, source_text(slot, "key"),

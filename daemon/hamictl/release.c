@@ -19,7 +19,10 @@
 struct release {
     const struct options *options;
     const char *node;
-    const char *key;
+    char key[HAMI_NODELOCK_KEY_MAX + 8];  /* of the record */
+    char base[HAMI_NODELOCK_KEY_MAX + 8]; /* without the number of a pod beside others */
+    uint32_t permit;                      /* that number; 0 = none */
+    bool is_cover;                        /* as it was read last */
     hami_kubernetes *client;
     char error[SOURCE_ERROR_MAX];
 };
@@ -30,12 +33,13 @@ static json_t *read_lock(struct release *release)
 {
     size_t index = 0;
     const json_t *slot = NULL;
-    json_t *nodes = source_from_cluster_key(release->client, release->node, release->key,
+    json_t *nodes = source_from_cluster_key(release->client, release->node, release->base,
                                             release->error);
     json_t *slots = json_object_get(json_array_get(nodes, 0), "slots");
     json_array_foreach(slots, index, slot)
     {
         if (strcmp(source_text(slot, "key"), release->key) == 0) {
+            release->is_cover = source_is_cover(slot);
             json_t *one = json_pack("[{s:s, s:[O], s:[]}]", "node", release->node,
                                     "slots", slot, "waiters");
             json_decref(nodes);
@@ -121,6 +125,11 @@ static int tell_refusal(struct release *release, int code, const struct hami_err
 {
     (void)fprintf(stderr, "hamictl: not released: %s\n", error->text);
     if (code == HAMI_E_HELD) {
+        json_decref(read_lock(release)); /* is it a cover? */
+    }
+    if (code == HAMI_E_HELD && release->is_cover) {
+        (void)fputs("'hamictl locks' shows the key and token of each.\n", stderr);
+    } else if (code == HAMI_E_HELD) {
         (void)fputs("Look at the device plugin and the kubelet of that node first. "
                     "--force removes the lock all the same.\n",
                     stderr);
@@ -143,7 +152,8 @@ static int clear(struct release *release)
         return command_fail(error.text);
     }
     request.node = release->node;
-    request.key = release->key;
+    request.key = release->base;
+    request.permit = release->permit;
     request.token = release->options->expect;
     request.holder = "hamictl";
     request.flags = release->options->is_forced ? HAMI_CLEAR_BOUND_OWNERS : 0;
@@ -177,6 +187,33 @@ static int run(struct release *release)
     return clear(release);
 }
 
+/* A permit's key is its lock's with a number behind it. */
+static void set_key(struct release *release, const char *key)
+{
+    release->permit = source_permit_of(key);
+    size_t length = strlen(key) - (release->permit > 0 ? 2 : 0);
+    (void)snprintf(release->key, sizeof(release->key), "%s", key);
+    (void)snprintf(release->base, sizeof(release->base), "%.*s", (int)length, key);
+}
+
+/* Where no key is named: the record that has the token. A cover has that of the pod whose
+ * copy it is, and the pod's own is what is meant. */
+static void find_key(struct release *release)
+{
+    size_t index = 0;
+    const json_t *slot = NULL;
+    json_t *nodes = source_from_cluster(release->client, release->node, release->error);
+    json_array_foreach(json_object_get(json_array_get(nodes, 0), "slots"), index, slot)
+    {
+        const char *key = source_text(slot, "key");
+        if (source_permit_of(key) > 0 &&
+            strcmp(source_text(slot, "token"), release->options->expect) == 0) {
+            set_key(release, key);
+        }
+    }
+    json_decref(nodes);
+}
+
 int command_release(const struct options *options)
 {
     struct release release = {.options = options};
@@ -185,10 +222,13 @@ int command_release(const struct options *options)
         return EXIT_USAGE;
     }
     release.node = options->arguments.values[0];
-    release.key = options->key != NULL ? options->key : HAMI_NODELOCK_KEY;
+    set_key(&release, options->key != NULL ? options->key : HAMI_NODELOCK_KEY);
     release.client = command_login(options, release.error);
     if (release.client == NULL) {
         return command_fail(release.error);
+    }
+    if (options->key == NULL && options->expect != NULL) {
+        find_key(&release);
     }
     int status = run(&release);
     (void)hami_kubernetes_free(release.client);

@@ -23,6 +23,19 @@ const char *source_text(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
+bool source_is_cover(const json_t *slot)
+{
+    return strcmp(source_text(slot, "state"), "cover") == 0;
+}
+
+unsigned source_permit_of(const char *key)
+{
+    size_t length = strlen(key);
+    bool is_one = length > 2 && key[length - 2] == '.' && key[length - 1] >= '1' &&
+                  key[length - 1] <= '0' + HAMI_NODELOCK_SIDE_BY_SIDE_MAX;
+    return is_one ? (unsigned)(key[length - 1] - '0') : 0;
+}
+
 /* Names stand in paths: nothing in them may be a path's or a query's. */
 static bool is_name(const char *text)
 {
@@ -144,7 +157,9 @@ static const char *kind_reason(enum hami_lock_kind kind)
     }
 }
 
-static void add_slot(json_t *slots, const char *key, const char *value, const char *lease)
+/* @is_permit  of a pod beside others; else a lock with calls is those pods' cover */
+static void add_slot(json_t *slots, const char *key, bool is_permit, const char *value,
+                     const char *lease)
 {
     struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
     char fence[24];
@@ -162,10 +177,42 @@ static void add_slot(json_t *slots, const char *key, const char *value, const ch
         record.holder, "fence", fence, "token", token, "holdMs",
         (json_int_t)record.hold_ms, "reason", kind_reason(record.kind));
     double age = written_age(value);
+    if (slot != NULL && record.calls[0] != '\0' && is_permit) {
+        (void)json_object_set_new(slot, "calls", json_string(record.calls));
+    } else if (slot != NULL && record.calls[0] != '\0') {
+        (void)json_object_set_new(slot, "state", json_string("cover"));
+        (void)json_object_set_new(
+            slot, "reason",
+            json_string("pods are in flight side by side, each with a permit of its own: "
+                        "it goes with the last one"));
+    }
     if (slot != NULL && age >= 0) {
         (void)json_object_set_new(slot, "ageSeconds", json_real(age));
     }
     (void)json_array_append_new(slots, slot);
+}
+
+/* One record of a key: its own, permit 0, or that of a pod beside others. */
+static void add_record(json_t *slots, const json_t *annotations, const char *key,
+                       unsigned permit)
+{
+    char lock_key[HAMI_NODELOCK_KEY_MAX + 8];
+    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    if (hami_lease_key(key, lease_key, sizeof(lease_key)) != 0) {
+        return;
+    }
+    (void)snprintf(lock_key, sizeof(lock_key), "%.*s", HAMI_NODELOCK_KEY_MAX, key);
+    if (permit > 0) {
+        size_t length = strlen(lock_key);
+        (void)snprintf(lock_key + length, sizeof(lock_key) - length, ".%u", permit);
+        length = strlen(lease_key);
+        (void)snprintf(lease_key + length, sizeof(lease_key) - length, ".%u", permit);
+    }
+    const char *value = json_string_value(json_object_get(annotations, lock_key));
+    if (value != NULL) {
+        add_slot(slots, lock_key, permit > 0, value,
+                 json_string_value(json_object_get(annotations, lease_key)));
+    }
 }
 
 /* @key  one more lock key, or NULL */
@@ -176,13 +223,10 @@ static json_t *node_with_key(const json_t *object, const char *key)
     size_t count = is_known ? 2 : 3;
     const json_t *metadata = json_object_get(object, "metadata");
     const json_t *annotations = json_object_get(metadata, "annotations");
-    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
     json_t *slots = json_array();
     for (size_t i = 0; i < count; i++) {
-        const char *value = json_string_value(json_object_get(annotations, keys[i]));
-        if (value != NULL && hami_lease_key(keys[i], lease_key, sizeof(lease_key)) == 0) {
-            add_slot(slots, keys[i], value,
-                     json_string_value(json_object_get(annotations, lease_key)));
+        for (unsigned permit = 0; permit <= HAMI_NODELOCK_SIDE_BY_SIDE_MAX; permit++) {
+            add_record(slots, annotations, keys[i], permit);
         }
     }
     if (json_array_size(slots) == 0) {

@@ -5,6 +5,8 @@
  * Both give nodes in the form of the locks view:
  *   {"node","slots":[{"key","state","namespace","pod","uid","holder","fence","ageSeconds",..}],
  *    "waiters":[{"namespace","pod","position","waitedSeconds",..}]}
+ * A slot with "calls" is that of a pod beside others; one of state "cover" stands for them
+ * all.
  */
 #ifndef HAMICTL_SOURCES_H
 #define HAMICTL_SOURCES_H
@@ -84,6 +86,12 @@ json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const ch
 
 /* One node's locks out of an object with metadata; new, or NULL where it has none. */
 json_t *source_node(const json_t *object);
+
+/* Does a slot only say that pods are in flight side by side? */
+bool source_is_cover(const json_t *slot);
+
+/* The number of a pod beside others that a key ends with; 0 = none. */
+unsigned source_permit_of(const char *key);
 
 /* A text member, "" where there is none. */
 const char *source_text(const json_t *object, const char *name);

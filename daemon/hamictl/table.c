@@ -44,11 +44,22 @@ void table_expected(const json_t *waiter, char *buffer, size_t size)
 static void format_pod(const json_t *slot, char *buffer, size_t size)
 {
     const char *name = source_text(slot, "pod");
-    if (name[0] == '\0') {
+    if (name[0] == '\0' || source_is_cover(slot)) {
         (void)snprintf(buffer, size, "-");
     } else {
         (void)snprintf(buffer, size, "%s/%s", source_text(slot, "namespace"), name);
     }
+}
+
+/* What is to be said of a lock; of a pod beside others first what it is known by. */
+static void format_note(const json_t *slot, char *buffer, size_t size)
+{
+    const char *calls = source_text(slot, "calls");
+    const char *note = json_is_true(json_object_get(slot, "alarm"))
+                           ? "waits for Allocate past its age"
+                           : source_text(slot, "reason");
+    (void)snprintf(buffer, size, "%s%s%s", calls,
+                   calls[0] != '\0' && note[0] != '\0' ? ": " : "", note);
 }
 
 static int add_slot(struct libscols_table *table, const char *node, const json_t *slot,
@@ -57,6 +68,7 @@ static int add_slot(struct libscols_table *table, const char *node, const json_t
     char pod[320];
     char age[32];
     char count[24];
+    char note[1280];
     const json_t *seconds = json_object_get(slot, "ageSeconds");
     const char *token = source_text(slot, "token");
     struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -66,9 +78,7 @@ static int add_slot(struct libscols_table *table, const char *node, const json_t
     format_pod(slot, pod, sizeof(pod));
     table_age(seconds != NULL ? json_number_value(seconds) : -1, age, sizeof(age));
     (void)snprintf(count, sizeof(count), "%zu", waiters);
-    const char *note = json_is_true(json_object_get(slot, "alarm"))
-                           ? "waits for Allocate past its age"
-                           : source_text(slot, "reason");
+    format_note(slot, note, sizeof(note));
     const char *cells[COLUMN_COUNT] = {
         [NODE] = node,
         [KEY] = source_text(slot, "key"),

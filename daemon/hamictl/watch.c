@@ -36,7 +36,8 @@ static void format_time(char *buffer, size_t size)
     (void)strftime(buffer, size, "%H:%M:%S", localtime_r(&now, &parts));
 }
 
-/* All slots of a look by a name of their own, each with node and number of waiters. */
+/* All slots of a look by a name of their own, each with node and number of waiters. What
+ * covers pods side by side changes as they do, and says no more than they. */
 static json_t *index_slots(const json_t *nodes)
 {
     json_t *index = json_object();
@@ -50,6 +51,9 @@ static json_t *index_slots(const json_t *nodes)
         json_array_foreach(json_object_get(node, "slots"), k, slot)
         {
             char label[640];
+            if (source_is_cover(slot)) {
+                continue;
+            }
             json_t *copy = json_copy((json_t *)slot);
             size_t waiters = json_array_size(json_object_get(node, "waiters"));
             (void)json_object_set_new(copy, "node", json_string(name));

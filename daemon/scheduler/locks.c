@@ -7,7 +7,9 @@
 #include "locks.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include <hami/handshake.h>
 #include <hami/transport.h>
 
 struct view {
@@ -41,6 +43,48 @@ static double seconds_between(uint64_t from, uint64_t to)
     return from != 0 && to > from ? (double)(to - from) / 1e9 : 0;
 }
 
+/* A permit's key ends with its number. */
+bool locks_is_permit(const struct hami_slot_view *slot)
+{
+    size_t length = strlen(slot->key);
+    return length > 2 && slot->key[length - 2] == '.' && slot->key[length - 1] >= '1' &&
+           slot->key[length - 1] <= '0' + HAMI_NODELOCK_SIDE_BY_SIDE_MAX;
+}
+
+/* The calls of the lease beside a lock, false where it has none. */
+static bool has_calls(const struct hami_slot_view *slot, struct hami_lock_record *ret)
+{
+    *ret = (struct hami_lock_record)HAMI_LOCK_RECORD_INIT;
+    return slot->value != NULL &&
+           hami_lock_record_parse(slot->value, slot->lease, ret) == 0 &&
+           ret->calls[0] != '\0';
+}
+
+bool locks_is_cover(const struct hami_slot_view *slot)
+{
+    struct hami_lock_record record;
+    return !locks_is_permit(slot) && has_calls(slot, &record);
+}
+
+/* What a pod beside others is known by; of a cover that stands for them all, nothing. */
+static void set_calls(json_t *formed, const struct hami_slot_view *slot)
+{
+    struct hami_lock_record record;
+    if (!has_calls(slot, &record)) {
+        return;
+    }
+    if (locks_is_permit(slot)) {
+        (void)json_object_set_new(formed, "calls", json_string(record.calls));
+        return;
+    }
+    (void)json_object_set_new(formed, "state", json_string("cover"));
+    (void)json_object_set_new(formed, "alarm", json_false());
+    (void)json_object_set_new(
+        formed, "reason",
+        json_string("pods are in flight side by side, each with a "
+                    "permit of its own: it goes with the last one"));
+}
+
 json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns)
 {
     char fence[24];
@@ -48,7 +92,7 @@ json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns)
     bool is_locked = slot->value != NULL && slot->value[0] != '\0';
     (void)hami_pair_token(slot->value, slot->lease, token, sizeof(token));
     (void)snprintf(fence, sizeof(fence), "%llu", (unsigned long long)slot->fence);
-    return json_pack(
+    json_t *formed = json_pack(
         "{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s, s:s*, s:f, s:f, s:b, s:s*}", "key",
         slot->key, "state", state_name(slot->state), "value", slot->value, "namespace",
         slot->owner.namespace_name, "pod", slot->owner.name, "uid", slot->owner.uid,
@@ -56,6 +100,8 @@ json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns)
         "ageSeconds", seconds_between(slot->since_ns, now_ns), "stateSeconds",
         seconds_between(slot->state_since_ns, now_ns), "alarm", (int)slot->alarm,
         "reason", slot->reason);
+    set_calls(formed, slot);
+    return formed;
 }
 
 json_t *locks_format_waiter(const struct hami_waiter_view *waiter, uint64_t now_ns)

@@ -12,6 +12,12 @@
 /* One lock as an object; new. The age is counted until now_ns. */
 json_t *locks_format_slot(const struct hami_slot_view *slot, uint64_t now_ns);
 
+/* Is it the record of a pod that is beside others, by its key? */
+bool locks_is_permit(const struct hami_slot_view *slot);
+
+/* Is it the copy of one of those, which says to others that the node is locked? */
+bool locks_is_cover(const struct hami_slot_view *slot);
+
 /* The same of one that waits. */
 json_t *locks_format_waiter(const struct hami_waiter_view *waiter, uint64_t now_ns);
 

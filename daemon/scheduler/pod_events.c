@@ -22,6 +22,7 @@
 #include <jansson.h>
 
 #include "budget.h"
+#include "locks.h"
 #include "log.h"
 #include "metrics.h"
 
@@ -158,7 +159,8 @@ static void describe(const struct hami_node_view *view,
     }
     for (size_t i = 0; i < view->slot_count && length < size; i++) {
         const struct hami_slot_view *slot = &view->slots[i];
-        if (slot->value != NULL && slot->value[0] != '\0' && slot->owner.name != NULL) {
+        if (slot->value != NULL && slot->value[0] != '\0' && slot->owner.name != NULL &&
+            !locks_is_cover(slot)) {
             length += (size_t)snprintf(
                 text + length, size - length, "; the lock is held for pod %s/%s",
                 slot->owner.namespace_name != NULL ? slot->owner.namespace_name : "",

@@ -63,21 +63,24 @@ static bool is_busy(const struct hami_slot_view *slot)
 static bool has_alarm(const struct hami_node_view *node)
 {
     for (size_t i = 0; i < node->slot_count; i++) {
-        if (node->slots[i].alarm) {
+        if (node->slots[i].alarm && !locks_is_cover(&node->slots[i])) {
             return true;
         }
     }
     return false;
 }
 
+/* Of pods side by side each has its own; what covers them is told of one node alone. */
 static json_t *format_slots(const struct hami_node_view *node, uint64_t now_ns,
                             bool free_too)
 {
     json_t *slots = json_array();
     for (size_t i = 0; i < node->slot_count; i++) {
-        if (free_too || is_busy(&node->slots[i])) {
-            (void)json_array_append_new(slots,
-                                        locks_format_slot(&node->slots[i], now_ns));
+        const struct hami_slot_view *slot = &node->slots[i];
+        bool is_shown = is_busy(slot) ? free_too || !locks_is_cover(slot)
+                                      : free_too && !locks_is_permit(slot);
+        if (is_shown) {
+            (void)json_array_append_new(slots, locks_format_slot(slot, now_ns));
         }
     }
     return slots;
@@ -240,7 +243,7 @@ static int add_alarms(void *data, const struct hami_node_view *node)
 {
     struct list *list = data;
     for (size_t i = 0; i < node->slot_count; i++) {
-        json_t *slot = node->slots[i].alarm
+        json_t *slot = node->slots[i].alarm && !locks_is_cover(&node->slots[i])
                            ? locks_format_slot(&node->slots[i], list->now_ns)
                            : NULL;
         if (slot != NULL) {
@@ -331,7 +334,7 @@ static bool is_owner(const struct search *search, const struct hami_owner *owner
 static const struct hami_slot_view *blocker(const struct hami_node_view *node)
 {
     for (size_t i = 0; i < node->slot_count; i++) {
-        if (is_busy(&node->slots[i])) {
+        if (is_busy(&node->slots[i]) && !locks_is_cover(&node->slots[i])) {
             return &node->slots[i];
         }
     }
@@ -405,7 +408,7 @@ static int look_for_pod(void *data, const struct hami_node_view *node)
         }
     }
     for (size_t i = 0; i < node->slot_count && search->held == NULL; i++) {
-        if (is_owner(search, &node->slots[i].owner)) {
+        if (is_owner(search, &node->slots[i].owner) && !locks_is_cover(&node->slots[i])) {
             search->held = format_holding(search, node, &node->slots[i]);
         }
     }

@@ -129,7 +129,7 @@ static void check_old(struct doctor *doctor)
             char text[EXPLAIN_TEXT_MAX];
             char age[32];
             const char *name = source_text(metadata, "name");
-            if (!is_old(doctor, slot) || ++found > HOLDERS_MAX) {
+            if (!is_old(doctor, slot) || source_is_cover(slot) || ++found > HOLDERS_MAX) {
                 continue;
             }
             table_age(json_number_value(json_object_get(slot, "ageSeconds")), age,
@@ -182,7 +182,8 @@ static void check_agents(struct doctor *doctor)
         const json_t *annotations = json_object_get(metadata, "annotations");
         const char *agent = source_text(annotations, AGENT_KEY);
         if (agent[0] != '\0' && strcmp(agent, "1,free=node") != 0 &&
-            strcmp(agent, "1,free=scheduler") != 0) {
+            strcmp(agent, "1,free=scheduler") != 0 &&
+            strcmp(agent, "1,free=scheduler,side-by-side") != 0) {
             doctor_find(doctor, SEVERITY_WARNING,
                         json_sprintf("node %s: " AGENT_KEY " is '%.100s'",
                                      source_text(metadata, "name"), agent),
