@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asks.h"
 #include "backend.h"
 #include "binding.h"
 #include "checker.h"
@@ -295,6 +296,7 @@ static struct acquire *new_acquire(struct world *world, struct pod *pod, int rep
     acquire->generation = pod->generation;
     acquire->node = pod->node;
     acquire->keys = pod->keys;
+    acquire->call_set = pod->alone ? 0 : pod->call_set;
     acquire->replica = replica;
     acquire->incarnation = world->replicas[replica].incarnation;
     acquire->since_ns = world_now(world);
@@ -309,16 +311,18 @@ void binder_start(struct world *world, struct pod *pod, int replica)
     struct acquire *acquire = new_acquire(world, pod, replica);
     bool patient = engine_chance(&world->engine, RANDOM_WORK, 850000);
     const char *keys[KEYS_MAX];
-    char group[16];
+    char group[16], calls[200];
     struct hami_nodelock_request request = {
         .size = sizeof(request),
         .node = pod->node->name,
         .owner = {NAMESPACE, pod->name, acquire->uid},
         .priority = acquire->priority,
         .group = acquire->group ? group : NULL,
+        .calls = acquire->call_set ? calls : NULL,
     };
 
     (void)snprintf(group, sizeof(group), "gang-%u", acquire->group);
+    asks_text(acquire->call_set, calls, sizeof(calls));
     request.deadline_ns =
         world_now(world) +
         (patient ? engine_span(&world->engine, RANDOM_WORK, 8 * SECOND, 60 * SECOND)

@@ -3,7 +3,8 @@
 /*
  * See checker.h: windows. A pod is in its window from its Binding to the success that the
  * plugin writes (or Running, or its end). More pods of one node and key in their windows
- * than the key has permits are a double hold; a Binding that lands without the pod's lock
+ * than the key has permits, or pods that are not distinct (checker_beside.c), or more of
+ * those than may be, are a double hold; a Binding that lands without the pod's lock
  * is a lost lock.
  *
  * Excused is only a pod that our rules can't protect: one whose lock was taken away by
@@ -94,7 +95,7 @@ const char *checker_owner(struct world *world, const struct object *node,
                *lease = object_get(node, slot->lease);
 
     checker->owner[0] = '\0';
-    if (!lock || !*lock) {
+    if (!lock || !*lock || checker_is_cover(world, node, slot)) {
         return checker->owner;
     }
     if (checker_is_own_lease(lock, lease)) {
@@ -162,20 +163,36 @@ static void check_doubles(struct world *world, const struct node *node,
     const struct seen_node *seen = &world->checker->nodes[node->index];
 
     for (uint32_t key = 0; key < world->plan.keys; key++) {
-        uint32_t others = 0, other = 0;
+        uint32_t others = 0, beside = 0, other = 0;
         for (size_t i = 0; i < seen->window_count; i++) {
             uint32_t index = seen->window[i];
             bool counts = !checker_see(world, index)->excused &&
                           (world->pods[index]->keys & pod->keys) >> key & 1;
-            others += counts;
-            other = counts ? index : other;
+            bool distinct =
+                counts && checker_are_distinct(world, world->pods[index], pod);
+            beside += distinct;
+            others += counts && !distinct;
+            other = counts && (!distinct || beside >= world->plan.beside) ? index : other;
         }
-        if (others >= world->plan.permits) {
+        if (others >= world->plan.permits ||
+            (beside > 0 && beside >= world->plan.beside)) {
             checker_violation(world, &world->result.double_holds, node,
                               "%s (%s) was bound to %s while pod-%u waits for Allocate",
                               pod->name, uid, node->name, other);
             return;
         }
+    }
+}
+
+static void note_in_flight(struct world *world, const struct seen_node *place)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < place->window_count; i++) {
+        count += !checker_see(world, place->window[i])->excused;
+    }
+    if (count > world->result.in_flight_max) {
+        world->result.in_flight_max = count;
     }
 }
 
@@ -207,6 +224,7 @@ static void enter(struct world *world, const struct pod *pod, const struct objec
         abort();
     }
     place->window[place->window_count++] = pod->index;
+    note_in_flight(world, place);
 }
 
 static bool has_device(const struct object *object)
@@ -255,7 +273,7 @@ void checker_pod(struct world *world, struct pod *pod, const struct object *befo
         seen->anew = seen->uid[0] != '\0';
         seen->made_ns = world_now(world);
         (void)snprintf(seen->uid, sizeof(seen->uid), "%s", after->uid);
-        seen->excused = seen->lost = seen->aged = false;
+        seen->excused = seen->lost = seen->aged = seen->beside = false;
         seen->revoked_count = 0;
     }
     if (after) {

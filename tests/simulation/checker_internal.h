@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What checker.c (windows), checker_locks.c and checker_order.c share. */
+/* What checker.c (windows), checker_locks.c, checker_beside.c and checker_order.c share. */
 #ifndef TESTS_SIMULATION_CHECKER_INTERNAL_H
 #define TESTS_SIMULATION_CHECKER_INTERNAL_H
 
@@ -16,8 +16,9 @@ struct seen_pod {
     bool excused;
     bool lost; /* a lost lock of it was counted */
     uint64_t made_ns;
-    bool anew; /* a pod of this name was there before it */
-    bool aged; /* a lock that no lease says more about was taken from it for its age */
+    bool anew;   /* a pod of this name was there before it */
+    bool beside; /* its last take put it into a permit, with its calls */
+    bool aged;   /* a lock that no lease says more about was taken from it for its age */
     /* revocations of its Bindings: node and fence, the latest round about */
     struct {
         int node;
@@ -61,6 +62,24 @@ uint64_t checker_fence(const char *lease);
 
 /* The lease is the one of this very lock. */
 bool checker_is_own_lease(const char *lock, const char *lease);
+
+/* A Binding of the pod under this fence was revoked, or with any where the lock had no
+ * lease. */
+bool checker_was_revoked(const struct seen_pod *seen, const struct node *node,
+                         bool has_lease, uint64_t fence);
+
+/* Judges a write to a node on which pods may be side by side, before it is stored. */
+void checker_beside(struct world *world, const struct node *node,
+                    const struct object *before, const struct object *after,
+                    enum writer writer);
+
+/* The slot is the first one, and a copy of a permit's: nobody's lock by itself. */
+bool checker_is_cover(const struct world *world, const struct object *node,
+                      const struct slot *slot);
+
+/* They may be in flight at a time. */
+bool checker_are_distinct(struct world *world, const struct pod *one,
+                          const struct pod *other);
 
 /* The pod's records on this node, one a key that it needs: true if none is missing. */
 bool checker_has_locks(struct world *world, const struct object *node,

@@ -53,8 +53,8 @@ static struct pod *named(struct world *world, const struct object *node,
     return store_named(world, object_get(node, slot->lock));
 }
 
-static bool was_revoked(const struct seen_pod *seen, const struct node *node,
-                        bool has_lease, uint64_t fence)
+bool checker_was_revoked(const struct seen_pod *seen, const struct node *node,
+                         bool has_lease, uint64_t fence)
 {
     for (size_t i = 0; i < CHECKER_REVOCATIONS_MAX && i < seen->revoked_count; i++) {
         if (seen->revoked[i].node == (int)node->index &&
@@ -82,7 +82,7 @@ static void check_proof(struct world *world, const struct node *node,
         return;
     }
     seen->aged = seen->aged || !has_lease;
-    if (!was_revoked(seen, node, has_lease, checker_fence(lease)) ||
+    if (!checker_was_revoked(seen, node, has_lease, checker_fence(lease)) ||
         (!has_lease && !aged)) {
         checker_violation(world, &world->result.lost_locks, node,
                           "the lock of %s (%s) on %s was taken, and it may still be "
@@ -158,7 +158,8 @@ static void check_slot(struct world *world, struct node *node, const struct slot
                *was = object_get(before, slot->lock);
     char owner[40];
 
-    if (writer == WRITER_OURS || writer == WRITER_NODE_SIDE) {
+    if (world->plan.beside == 0 &&
+        (writer == WRITER_OURS || writer == WRITER_NODE_SIDE)) {
         check_fence(world, node, slot, before, after);
     }
     (void)snprintf(owner, sizeof(owner), "%s", checker_owner(world, before, slot));
@@ -177,6 +178,7 @@ static void check_slot(struct world *world, struct node *node, const struct slot
 void checker_node(struct world *world, struct node *node, const struct object *before,
                   const struct object *after, enum writer writer)
 {
+    checker_beside(world, node, before, after, writer);
     for (size_t i = 0; i < world->slot_count; i++) {
         const char *lock = object_get(before, world->slots[i].lock),
                    *lease = object_get(before, world->slots[i].lease);

@@ -9,7 +9,8 @@
  *  - who came, or came back, when the take was on its way already;
  *  - who came back while so many places were kept that its own may have been pushed out;
  *  - of several permits: who waits for a further key, or pauses after a failure or since
- *    its pod was sent elsewhere, while a permit is set aside for it.
+ *    its pod was sent elsewhere, while a permit is set aside for it;
+ *  - side by side: who waits with other calls than those of a pod that came beside.
  *
  * Lanes: who came later and has a higher priority may go before a waiter, and so may a
  * member of a group that waited, or was served, when it came; but only so often as the
@@ -52,6 +53,18 @@ static bool has_permit_set_aside(const struct world *world, const struct acquire
     return world->plan.permits > 1 &&
            (waiting->pod->refused || waiting->pod->node != waiting->node ||
             (waiting->keys & ~granted->keys) != 0);
+}
+
+/* Side by side one may be granted before another that its calls say nothing of. */
+static bool is_in_way(struct world *world, const struct acquire *waiting,
+                      const struct acquire *granted)
+{
+    if (!(waiting->keys & granted->keys)) {
+        return false;
+    }
+    bool beside = waiting->call_set != 0 && granted->call_set != 0 &&
+                  checker_see(world, granted->pod->index)->beside;
+    return !beside || (waiting->call_set & granted->call_set) != 0;
 }
 
 static void check_overtaking(struct world *world, const struct acquire *acquire,
@@ -157,7 +170,7 @@ void checker_granted(struct world *world, const struct acquire *acquire, uint64_
     world->result.queue_count++;
     for (struct acquire *at = own ? NULL : node->first[acquire->replica]; at;
          at = at->next) {
-        if (at == acquire || at->leaving || !(at->keys & acquire->keys) ||
+        if (at == acquire || at->leaving || !is_in_way(world, at, acquire) ||
             has_permit_set_aside(world, at, acquire)) {
             continue;
         }

@@ -244,6 +244,23 @@ static void fill(struct request *request, const struct hami_kubernetes_request *
     }
 }
 
+/* A lock that stands already, which is put into the cover too, is no take. */
+static bool is_tested(const json_t *patch, const char *value)
+{
+    json_t *operation;
+    size_t at;
+
+    json_array_foreach(patch, at, operation)
+    {
+        const char *verb = json_string_value(json_object_get(operation, "op"));
+        const char *other = json_string_value(json_object_get(operation, "value"));
+        if (value && other && strcmp(verb, "test") == 0 && strcmp(value, other) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The pods whose locks a patch of a node puts and tests; NULL = none. */
 static void read_patch(struct request *request, const struct pod **ret_tested)
 {
@@ -253,12 +270,13 @@ static void read_patch(struct request *request, const struct pod **ret_tested)
     json_array_foreach(patch, at, operation)
     {
         const char *value = json_string_value(json_object_get(operation, "value"));
+        bool copied = is_tested(patch, value);
         const char *verb = json_string_value(json_object_get(operation, "op"));
         struct pod *pod =
             value && value[0] != '{' ? store_named(request->world, value) : NULL;
         if (pod && strcmp(verb, "test") == 0) {
             *ret_tested = pod;
-        } else if (pod) {
+        } else if (pod && !copied) {
             request->taker = pod;
         }
     }

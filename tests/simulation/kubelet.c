@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See kubelet.h. One Allocate at a time; plugin.c plays it and reports back. What becomes
- * of the pod then (Running, Succeeded, gone) is played here, too.
+ * See kubelet.h. One Allocate at a time, of one container, the next one of any pod;
+ * plugin.c plays it and reports back. What becomes of the pod then (Running, Succeeded, gone) is played here, too.
  */
 #include "kubelet_internal.h"
 
@@ -21,9 +21,8 @@ void kubelet_start(struct world *world, struct node *node)
     node->kubelet->world = world;
     node->kubelet->node = node;
     /* HAMi's plugins know one lock of a node only. */
-    node->style = style < 6 || world->slot_count > 1 ? PLUGIN_OURS
-                  : style < 8                        ? PLUGIN_HAMI_210
-                                                     : PLUGIN_HAMI_27;
+    bool ours = style < 6 || (world->slot_count > 1 && !world->plan.beside);
+    node->style = ours ? PLUGIN_OURS : style < 8 ? PLUGIN_HAMI_210 : PLUGIN_HAMI_27;
 }
 
 void kubelet_done(struct node *node)
@@ -37,6 +36,40 @@ bool kubelet_serves_other(const struct node *node, const char *uid)
     const struct kubelet *kubelet = node->kubelet;
 
     return kubelet && kubelet->busy && strcmp(kubelet->served_uid, uid) != 0;
+}
+
+bool kubelet_is_idle(const struct node *node)
+{
+    return node->kubelet && !node->kubelet->busy && node->kubelet->bound_count == 0;
+}
+
+/* ---- the books ---- */
+
+bool kubelet_has_booked(const struct pod *pod, unsigned container)
+{
+    return strcmp(pod->booked_uid, pod->object->uid) == 0 && pod->booked >> container & 1;
+}
+
+/* True if that was the pod's last container. */
+static bool book(struct pod *pod, unsigned container)
+{
+    if (strcmp(pod->booked_uid, pod->object->uid) != 0) {
+        (void)snprintf(pod->booked_uid, sizeof(pod->booked_uid), "%s", pod->object->uid);
+        pod->booked = 0;
+    }
+    pod->booked |= 1u << container;
+    return pod->booked == (1u << pod->call_count) - 1;
+}
+
+/* The one whose Allocate is next. */
+static unsigned next_container(const struct pod *pod)
+{
+    unsigned container = 0;
+
+    while (container + 1 < pod->call_count && kubelet_has_booked(pod, container)) {
+        container++;
+    }
+    return container;
 }
 
 static bool is_here(const struct kubelet *kubelet, const struct pod *pod)
@@ -160,6 +193,7 @@ static void turn(struct world *world, void *subject, uint64_t argument)
     kubelet->caller = object_ref(pod->object);
     kubelet->pod = pod;
     kubelet->generation = pod->generation;
+    kubelet->container = next_container(pod);
     plugin_allocate(kubelet);
 }
 
@@ -193,11 +227,11 @@ void kubelet_allocated(struct kubelet *kubelet, bool good)
         fault_touch(world, FAULT_KUBELET, pod->latest);
         come_back(kubelet,
                   engine_span(&world->engine, RANDOM_FAULTS, 100 * MS, 5 * SECOND));
-    } else if (same && good) {
+    } else if (same && good && book(pod, kubelet->container)) {
         (void)snprintf(pod->admitted, sizeof(pod->admitted), "%s", kubelet->caller->uid);
         world->result.served++;
         later(kubelet, pod, run_pod, 1 * MS, 1 * SECOND);
-    } else if (same) {
+    } else if (same && !good) {
         if (pod->object->phase == POD_PENDING) {
             put_phase(world, pod, POD_FAILED);
         }

@@ -19,11 +19,11 @@
 
 static const char help[] =
     "usage: simulation [--seed S] [--acquires N] [--codec kubernetes|plain|both]\n"
-    "                  [--free node|scheduler|both]\n"
+    "                  [--free node|scheduler|both] [--side-by-side on|off|both]\n"
     "                  [--faults PERCENT] [--without KIND,KIND..] [--broken VARIANT]\n"
     "                  [--json] [--progress] [--no-shrink]\n"
     "       simulation --world SEED --acquires N --nodes N --burst N --replicas N\n"
-    "                  [--keys N] [--permits N] [--foreign] ..\n"
+    "                  [--keys N] [--permits N] [--foreign] [--beside N] ..\n"
     "                  one world alone, as a failure prints it\n"
     "--faults scales the odds of all faults (100 = as they are, 0 = none).\n";
 
@@ -46,6 +46,9 @@ static void print_plan(const struct plan *plan)
     (void)printf(" --keys %u --permits %u%s%s", plan->keys, plan->permits,
                  plan->foreign ? " --foreign" : "",
                  plan->by_scheduler ? " --free scheduler" : "");
+    if (plan->beside) {
+        (void)printf(" --beside %u", plan->beside);
+    }
     bool first = true;
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         if (!(plan->faults >> kind & 1)) {
@@ -63,22 +66,24 @@ static void print_json(const struct result *total, uint64_t worlds, uint64_t see
     double queue =
         total->queue_count ? (double)total->queue_sum / (double)total->queue_count : 0;
 
-    (void)printf(
-        "{\"acquires\":%" PRIu64 ",\"faults_injected\":%" PRIu64
-        ",\"mean_queue\":%.1f,\"double_holds\":%" PRIu64 ",\"lost_locks\":%" PRIu64
-        ",\"stuck_nodes\":%" PRIu64 ",\"fifo_violations\":%" PRIu64
-        ",\"fence_violations\":%" PRIu64 ",\"wrong_devices\":%" PRIu64
-        ",\"callback_violations\":%" PRIu64 ",\"leaks\":%" PRIu64 ",\"seed\":%" PRIu64
-        ",\"worlds\":%" PRIu64 ",\"grants\":%" PRIu64 ",\"bound\":%" PRIu64
-        ",\"served\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"virtual_seconds\":%.0f"
-        ",\"seconds\":%.1f,\"acquires_touched\":%" PRIu64
-        ",\"touched_share\":%.3f,\"touched_by\":{",
-        total->acquires, total->faults, queue, total->double_holds, total->lost_locks,
-        total->stuck_nodes, total->fifo_violations, total->fence_violations,
-        total->wrong_devices, total->callback_violations, total->leaks, seed, worlds,
-        total->grants, total->bound, total->served, total->requests,
-        (double)total->virtual_ns / 1e9, seconds, total->touched,
-        (double)total->touched / acquires);
+    (void)printf("{\"acquires\":%" PRIu64 ",\"faults_injected\":%" PRIu64
+                 ",\"mean_queue\":%.1f,\"double_holds\":%" PRIu64
+                 ",\"lost_locks\":%" PRIu64 ",\"stuck_nodes\":%" PRIu64
+                 ",\"fifo_violations\":%" PRIu64 ",\"fence_violations\":%" PRIu64
+                 ",\"wrong_devices\":%" PRIu64 ",\"callback_violations\":%" PRIu64
+                 ",\"leaks\":%" PRIu64 ",\"cover_violations\":%" PRIu64
+                 ",\"in_flight_max\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"worlds\":%" PRIu64
+                 ",\"grants\":%" PRIu64 ",\"bound\":%" PRIu64 ",\"served\":%" PRIu64
+                 ",\"requests\":%" PRIu64 ",\"virtual_seconds\":%.0f"
+                 ",\"seconds\":%.1f,\"acquires_touched\":%" PRIu64
+                 ",\"touched_share\":%.3f,\"touched_by\":{",
+                 total->acquires, total->faults, queue, total->double_holds,
+                 total->lost_locks, total->stuck_nodes, total->fifo_violations,
+                 total->fence_violations, total->wrong_devices,
+                 total->callback_violations, total->leaks, total->cover_violations,
+                 total->in_flight_max, seed, worlds, total->grants, total->bound,
+                 total->served, total->requests, (double)total->virtual_ns / 1e9, seconds,
+                 total->touched, (double)total->touched / acquires);
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         (void)printf("%s\"%s\":%.4f", kind ? "," : "", fault_name(kind),
                      (double)total->touched_by[kind] / acquires);
@@ -182,6 +187,14 @@ static bool read_free(const char *name, enum who_frees *ret)
     return *ret != FREE_BOTH || strcmp(name, "both") == 0;
 }
 
+static bool read_beside(const char *name, enum beside *ret)
+{
+    *ret = strcmp(name, "on") == 0    ? BESIDE_ALWAYS
+           : strcmp(name, "off") == 0 ? BESIDE_NEVER
+                                      : BESIDE_BOTH;
+    return *ret != BESIDE_BOTH || strcmp(name, "both") == 0;
+}
+
 static bool read_option(int option, char *value, struct asked *asked)
 {
     uint64_t number = value ? strtoull(value, NULL, 10) : 0;
@@ -197,6 +210,11 @@ static bool read_option(int option, char *value, struct asked *asked)
         return read_codec(value, &asked->options.codec);
     case 'S':
         return read_free(value, &asked->options.free);
+    case 'y':
+        return read_beside(value, &asked->options.beside);
+    case 'Y':
+        asked->plan.beside = (uint32_t)number;
+        return number <= BESIDE_MAX;
     case 'f':
         asked->options.fault_percent = (uint32_t)number;
         return true;
@@ -247,6 +265,8 @@ static bool read_arguments(int count, char **arguments, struct asked *asked)
         {"acquires", required_argument, NULL, 'a'},
         {"codec", required_argument, NULL, 'c'},
         {"free", required_argument, NULL, 'S'},
+        {"side-by-side", required_argument, NULL, 'y'},
+        {"beside", required_argument, NULL, 'Y'},
         {"faults", required_argument, NULL, 'f'},
         {"without", required_argument, NULL, 'w'},
         {"broken", required_argument, NULL, 'b'},
@@ -280,7 +300,7 @@ static int run_one(const struct asked *asked)
     plan.fault_percent = asked->options.fault_percent;
     plan.faults = asked->options.faults;
     plan.broken = asked->options.broken;
-    plan.by_scheduler = asked->options.free == FREE_SCHEDULER;
+    plan.by_scheduler = asked->options.free == FREE_SCHEDULER || plan.beside > 0;
     struct result result = run_world(&plan, false);
     if (run_violations(&result) > 0) {
         return show_failure(plan, &result, !asked->no_shrink);

@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#define REQUEST_EDITS_MAX 16
+#define REQUEST_EDITS_MAX 24
 
 enum verb {
     VERB_GET_NODE,
@@ -20,7 +20,8 @@ enum verb {
     VERB_REVOKE, /* text onto a pod that has uid and is unbound */
     VERB_PATCH_POD,
     VERB_BIND,
-    VERB_SERVE, /* the plugin's success: uid, done (0 = none) */
+    VERB_SERVE, /* the plugin hands a container's devices out: uid, fence (0 = none) of the
+                   done mark that follows the last one */
     VERB_FAIL   /* the kubelet gives up on a pod: uid */
 };
 
@@ -44,6 +45,7 @@ struct request {
     char name[64], uid[40], version[24], node[32];
     char *text; /* patch, or revocation */
     uint64_t fence;
+    unsigned container; /* SERVE */
     struct {
         enum hami_edit_action action;
         char *key, *expect, *value;

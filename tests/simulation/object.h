@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#define OBJECT_ANNOTATIONS_MAX 16
+#define OBJECT_ANNOTATIONS_MAX 24
 #define NAMESPACE "sim"
 
 #define KEY_DEVICES "hami.io/vgpu-devices-to-allocate"

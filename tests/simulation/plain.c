@@ -170,6 +170,19 @@ static bool is_broken_test(const struct world *world, const char *key)
            (world->plan.broken == BROKEN_LEASE_TEST && strcmp(key, KEY_LEASE) == 0);
 }
 
+/* A lock that stands already, which is put into the cover too, is no take. */
+static bool is_copied(const struct hami_transport_edit *edits, size_t count,
+                      const char *value)
+{
+    for (size_t i = 0; i < count && value; i++) {
+        if (edits[i].action == HAMI_EDIT_TEST && edits[i].expect &&
+            strcmp(edits[i].expect, value) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int submit(struct hami_transport *transport, hami_call *call)
 {
     struct plain *plain = of(transport);
@@ -189,7 +202,8 @@ static int submit(struct hami_transport *transport, hami_call *call)
         request->edits[i].untested = is_broken_test(plain->world, edits[i].key);
         const struct slot *slot = store_slot(plain->world, edits[i].key);
         if (slot && strcmp(slot->lock, edits[i].key) == 0) {
-            struct pod *taker = store_named(plain->world, edits[i].value);
+            bool copied = is_copied(edits, count, edits[i].value);
+            struct pod *taker = copied ? NULL : store_named(plain->world, edits[i].value);
             const struct pod *pod = store_named(plain->world, edits[i].expect);
             request->taker = taker ? taker : request->taker;
             name = taker ? taker->name : pod ? pod->name : name;

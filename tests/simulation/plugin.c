@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asks.h"
 #include "checker.h"
 #include "kubelet_internal.h"
 #include "store.h"
@@ -55,65 +56,6 @@ static bool is_refused(const struct request *request)
            request->status != 429 && request->status >= 300;
 }
 
-/* ---- the lock ---- */
-
-static const char *lock_in(const struct kubelet *kubelet, const struct slot *slot)
-{
-    return object_get(kubelet->seen, slot->lock);
-}
-
-/* The one that HAMi's plugins know. */
-static const char *lock_of(const struct kubelet *kubelet)
-{
-    return lock_in(kubelet, &kubelet->world->slots[0]);
-}
-
-/* The lock names the served pod by its name. */
-static bool is_named(const struct kubelet *kubelet, const struct slot *slot)
-{
-    const char *lock = lock_in(kubelet, slot);
-    const char *name = lock ? strrchr(lock, ',') : NULL;
-
-    return name && strcmp(name + 1, kubelet->served->name) == 0;
-}
-
-/* A member of the lease, if the lease belongs to the lock; "" else. */
-static const char *lease_member(const struct kubelet *kubelet, const struct slot *slot,
-                                const char *name, char buffer[40])
-{
-    const char *text = object_get(kubelet->seen, slot->lease);
-    json_t *lease = text ? json_loads(text, 0, NULL) : NULL;
-    const char *value = json_string_value(json_object_get(lease, "lock"));
-    const char *lock = lock_in(kubelet, slot);
-    bool own = value && lock && strcmp(value, lock) == 0;
-    const char *member = own ? json_string_value(json_object_get(lease, name)) : NULL;
-
-    (void)snprintf(buffer, 40, "%s", member ? member : "");
-    json_decref(lease);
-    return buffer;
-}
-
-static bool is_ours(const struct kubelet *kubelet, const struct slot *slot)
-{
-    char uid[40];
-
-    (void)lease_member(kubelet, slot, "uid", uid);
-    return uid[0] ? strcmp(uid, kubelet->served_uid) == 0 : is_named(kubelet, slot);
-}
-
-/* The first of the served pod's records; NULL = it has none. */
-static const struct slot *own_slot(const struct kubelet *kubelet)
-{
-    const struct world *world = kubelet->world;
-
-    for (size_t i = 0; i < world->slot_count; i++) {
-        if (is_ours(kubelet, &world->slots[i])) {
-            return &world->slots[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- the release ---- */
 
 static void look_again(struct kubelet *kubelet);
@@ -129,31 +71,19 @@ static void removed(struct request *request)
     }
 }
 
-static void edit_out(const struct kubelet *kubelet, const struct slot *slot,
-                     struct request *request)
-{
-    const char *lease = object_get(kubelet->seen, slot->lease);
-    char fence[40], memory[80];
-
-    (void)lease_member(kubelet, slot, "fence", fence);
-    (void)snprintf(memory, sizeof(memory), "{\"version\":1,\"fence\":\"%s\"}", fence);
-    request_edit(request, HAMI_EDIT_PUT, slot->lock, lock_in(kubelet, slot), NULL);
-    if (fence[0]) {
-        request_edit(request, HAMI_EDIT_PUT, slot->lease, lease, memory);
-    } else {
-        request_edit(request, HAMI_EDIT_TEST, slot->lease, lease, NULL);
-    }
-}
-
 /* All records of the pod in one write. */
 static void remove_ours(struct kubelet *kubelet)
 {
     struct request *request = ask(kubelet, VERB_EDIT_NODE, kubelet->node->name, removed);
     const struct world *world = kubelet->world;
 
-    for (size_t i = 0; i < world->slot_count; i++) {
-        if (lock_in(kubelet, &world->slots[i]) && is_ours(kubelet, &world->slots[i])) {
-            edit_out(kubelet, &world->slots[i], request);
+    if (world->plan.beside) {
+        plugin_edit_out(kubelet, plugin_own_slot(kubelet), request);
+    }
+    for (size_t i = 0; i < world->slot_count && !world->plan.beside; i++) {
+        const struct slot *slot = &world->slots[i];
+        if (object_get(kubelet->seen, slot->lock) && plugin_is_ours(kubelet, slot)) {
+            plugin_edit_out(kubelet, slot, request);
         }
     }
     for (size_t i = 0; i < request->edit_count; i++) {
@@ -189,10 +119,10 @@ static void seen_again(struct request *request)
     }
     object_unref(kubelet->seen);
     kubelet->seen = object_ref(request->object);
-    bool still =
-        kubelet->node->style == PLUGIN_OURS
-            ? own_slot(kubelet) != NULL
-            : lock_of(kubelet) && (blind || is_named(kubelet, &kubelet->world->slots[0]));
+    bool still = kubelet->node->style == PLUGIN_OURS
+                     ? plugin_own_slot(kubelet) != NULL
+                     : plugin_lock(kubelet) &&
+                           (blind || plugin_is_named(kubelet, &kubelet->world->slots[0]));
     kubelet->tries++;
     if (!still) {
         end(kubelet, true);
@@ -214,12 +144,20 @@ static void look_again(struct kubelet *kubelet)
 
 static bool is_left(const struct kubelet *kubelet)
 {
-    const struct slot *slot = own_slot(kubelet);
+    const struct world *world = kubelet->world;
+    const struct slot *slot = plugin_own_slot(kubelet);
     char free[40];
 
-    return kubelet->node->style == PLUGIN_OURS && kubelet->world->slot_count == 1 &&
-           slot && strcmp(lease_member(kubelet, slot, "free", free), "scheduler") == 0;
+    return kubelet->node->style == PLUGIN_OURS &&
+           (world->slot_count == 1 || world->plan.beside) && slot &&
+           strcmp(plugin_member(kubelet, slot, "free", free), "scheduler") == 0;
 }
+
+/* A lock that was left, until it is looked for. */
+struct left {
+    struct kubelet *kubelet;
+    char uid[40];
+};
 
 static void ignore(struct request *request)
 {
@@ -228,33 +166,37 @@ static void ignore(struct request *request)
 
 static void looked(struct request *request)
 {
-    const struct kubelet *kubelet = request->data;
-    struct kubelet look = {
-        .world = kubelet->world, .node = kubelet->node, .seen = request->object};
-    const struct slot *slot = &look.world->slots[0];
-    char uid[40];
+    struct left *left = request->data;
+    struct kubelet look = {.world = left->kubelet->world,
+                           .node = left->kubelet->node,
+                           .seen = request->object};
+    const struct slot *slot =
+        is_ok(request) && look.seen ? plugin_slot_of(&look, left->uid) : NULL;
 
-    if (!is_ok(request) || !look.seen ||
-        strcmp(lease_member(&look, slot, "uid", uid), kubelet->left_uid) != 0) {
+    free(left);
+    if (!slot) {
         return;
     }
     struct request *removal =
         request_new(look.world, VERB_EDIT_NODE, look.node->name, ignore, NULL);
     removal->writer = WRITER_NODE_SIDE;
     removal->who = "agent";
-    edit_out(&look, slot, removal);
+    plugin_edit_out(&look, slot, removal);
     request_send(removal, world_now(look.world) + CALL_TIME);
 }
 
 static void look_due(struct world *world, void *subject, uint64_t number)
 {
-    struct kubelet *kubelet = subject;
+    struct left *left = subject;
+    struct kubelet *kubelet = left->kubelet;
 
-    if (world->over || number != kubelet->left_number) {
-        return; /* another pod was served since */
+    /* Where one is served after the other, another one since says that it was freed. */
+    if (world->over || (number != kubelet->left_number && !world->plan.beside)) {
+        free(left);
+        return;
     }
     struct request *request =
-        request_new(world, VERB_GET_NODE, kubelet->node->name, looked, kubelet);
+        request_new(world, VERB_GET_NODE, kubelet->node->name, looked, left);
     request->writer = WRITER_NODE_SIDE;
     request->who = "agent";
     request_send(request, world_now(world) + CALL_TIME);
@@ -266,15 +208,23 @@ static void leave_lock(struct kubelet *kubelet)
     bool dies = !kubelet->world->calm &&
                 engine_chance(&kubelet->world->engine, RANDOM_WORK, 50000);
     uint64_t later = dies ? 10 * LEFT_TIME : LEFT_TIME;
+    struct left *left = calloc(1, sizeof(*left));
 
-    (void)snprintf(kubelet->left_uid, sizeof(kubelet->left_uid), "%s",
-                   kubelet->served_uid);
+    left->kubelet = kubelet;
+    (void)snprintf(left->uid, sizeof(left->uid), "%s", kubelet->served_uid);
     engine_add(&kubelet->world->engine, world_now(kubelet->world) + later, -1, look_due,
-               kubelet, ++kubelet->left_number);
+               left, ++kubelet->left_number);
     end(kubelet, true);
 }
 
 /* ---- the pod ---- */
+
+static bool has_device(const struct object *object)
+{
+    const char *text = object_get(object, KEY_DEVICES);
+
+    return text && text[strspn(text, ";:, ")] != '\0';
+}
 
 static void write_success(struct kubelet *kubelet);
 
@@ -290,6 +240,8 @@ static void written(struct request *request)
                    engine_chance(&kubelet->world->engine, RANDOM_WORK, 10000);
     if (is_refused(request)) {
         end(kubelet, false); /* the pod is gone */
+    } else if (has_device(request->object)) {
+        end(kubelet, true); /* its other containers come later */
     } else if (forgets) {
         end(kubelet, true); /* a plugin that does not release */
     } else if (is_left(kubelet)) {
@@ -302,12 +254,13 @@ static void written(struct request *request)
 static void write_success(struct kubelet *kubelet)
 {
     struct request *request = ask(kubelet, VERB_SERVE, kubelet->served->name, written);
-    const struct slot *slot = own_slot(kubelet);
+    const struct slot *slot = plugin_own_slot(kubelet);
     char fence[40];
 
+    request->container = kubelet->served_container;
     (void)snprintf(request->uid, sizeof(request->uid), "%s", kubelet->served_uid);
     if (kubelet->node->style == PLUGIN_OURS && slot) {
-        (void)lease_member(kubelet, slot, "fence", fence);
+        (void)plugin_member(kubelet, slot, "fence", fence);
         request->fence = strtoull(fence, NULL, 10);
     }
     send(kubelet, request);
@@ -324,11 +277,23 @@ static void serve(struct kubelet *kubelet, struct pod *pod)
 
 /* ---- whose Allocate is it ---- */
 
-static bool has_device(const struct object *object)
+/* A container of the pod that this call can be for: one that has devices left, or was
+ * served and is not on the kubelet's books. CALLS_MAX = none. */
+static unsigned find_container(const struct kubelet *kubelet, const struct pod *pod)
 {
-    const char *text = object_get(object, KEY_DEVICES);
+    const char *devices = object_get(pod->object, KEY_DEVICES);
+    uint8_t call = kubelet->pod->calls[kubelet->container];
+    unsigned again = CALLS_MAX;
 
-    return text && text[strspn(text, ";:, ")] != '\0';
+    for (unsigned i = 0; i < pod->call_count; i++) {
+        if (pod->calls[i] == call && asks_is_left(devices, i)) {
+            return i;
+        }
+        if (pod->calls[i] == call && !kubelet_has_booked(pod, i)) {
+            again = i;
+        }
+    }
+    return again;
 }
 
 /* One pod can be the caller, and the lock names none but it: that one. Else NULL. */
@@ -340,25 +305,22 @@ static struct pod *only_candidate(struct kubelet *kubelet)
         struct pod *pod = kubelet->bound[i];
         const struct object *object = pod->object;
         if (!object || strcmp(object->node, kubelet->node->name) != 0 ||
-            object->phase != POD_PENDING) {
+            object->phase != POD_PENDING || find_container(kubelet, pod) == CALLS_MAX) {
             continue;
         }
-        /* Served, but the kubelet does not list it: it may ask again. */
-        bool again = !has_device(object) && strcmp(pod->admitted, object->uid) != 0;
-        if (has_device(object) || again) {
-            if (found) {
-                return NULL;
-            }
-            found = pod;
+        if (found) {
+            return NULL;
         }
+        found = pod;
     }
     if (!found) {
         return NULL;
     }
     kubelet->served = found;
+    kubelet->served_container = find_container(kubelet, found);
     (void)snprintf(kubelet->served_uid, sizeof(kubelet->served_uid), "%s",
                    found->object->uid);
-    return !lock_of(kubelet) || own_slot(kubelet) ? found : NULL;
+    return plugin_lock_allows(kubelet) || plugin_own_slot(kubelet) ? found : NULL;
 }
 
 /*
@@ -377,20 +339,27 @@ static struct pod *told_caller(struct kubelet *kubelet)
         return NULL;
     }
     kubelet->served = pod;
+    kubelet->served_container = kubelet->container;
     (void)snprintf(kubelet->served_uid, sizeof(kubelet->served_uid), "%s",
                    pod->object->uid);
     for (size_t i = 0; i < world->slot_count; i++) {
-        held |= is_ours(kubelet, &world->slots[i]) ? 1u << world->slots[i].key : 0;
+        held |= plugin_is_ours(kubelet, &world->slots[i]) ? 1u << world->slots[i].key : 0;
     }
     return held == pod->keys || !has_device(pod->object) ? pod : NULL;
 }
 
 static struct pod *named_pod(struct kubelet *kubelet)
 {
-    const char *lock = lock_of(kubelet);
+    const char *lock = plugin_lock(kubelet);
     const char *name = lock ? strrchr(lock, ',') : NULL;
     struct pod *pod = name ? store_pod(kubelet->world, name + 1) : NULL;
+    const char *devices = pod ? object_get(pod->object, KEY_DEVICES) : NULL;
+    unsigned container = 0;
 
+    while (pod && container + 1 < pod->call_count && !asks_is_left(devices, container)) {
+        container++;
+    }
+    kubelet->served_container = container;
     return pod && pod->object ? pod : NULL;
 }
 
@@ -410,7 +379,8 @@ static void node_read(struct request *request)
     }
     object_unref(kubelet->seen);
     kubelet->seen = object_ref(request->object);
-    struct pod *pod = kubelet->world->slot_count > 1        ? told_caller(kubelet)
+    const struct world *world = kubelet->world;
+    struct pod *pod = world->slot_count > 1 && !world->plan.beside ? told_caller(kubelet)
                       : kubelet->node->style == PLUGIN_OURS ? only_candidate(kubelet)
                                                             : named_pod(kubelet);
     if (pod) {

@@ -129,6 +129,11 @@ void replica_start(struct world *world, int index)
     if (world->plan.by_scheduler && engine_below(&world->engine, RANDOM_WORK, 4)) {
         config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
     }
+    /* One in five has the option off: each of its pods is an exclusive one. */
+    if (world->plan.beside && engine_below(&world->engine, RANDOM_WORK, 5)) {
+        config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
+        config.side_by_side = world->plan.beside;
+    }
     config.nodes_max = world->plan.nodes < 64 ? 64 : world->plan.nodes;
     struct hami_error error = HAMI_ERROR_INIT;
     if (hami_nodelock_new(&config, &replica->lock, &error) < 0) {

@@ -33,7 +33,7 @@ uint64_t run_violations(const struct result *result)
 {
     return result->double_holds + result->lost_locks + result->stuck_nodes +
            result->fifo_violations + result->fence_violations + result->wrong_devices +
-           result->callback_violations + result->leaks;
+           result->callback_violations + result->leaks + result->cover_violations;
 }
 
 /* ---- the end of a world ---- */
@@ -77,7 +77,7 @@ static void give_up(struct world *world)
 /* Of several permits one may stay locked for good: nobody has to have that one. */
 static bool is_missed(const struct world *world, const struct ending *ending)
 {
-    return world->plan.permits == 1 || ending->probes < 2;
+    return (world->plan.permits == 1 && world->plan.beside == 0) || ending->probes < 2;
 }
 
 static void probe(struct world *world, struct ending *ending)
@@ -229,6 +229,15 @@ static uint64_t mix(uint64_t seed, uint64_t number)
     return engine_random(&engine, RANDOM_WORK) >> 16;
 }
 
+static bool is_beside(const struct options *options, uint64_t seed)
+{
+    if (options->beside != BESIDE_BOTH) {
+        return options->beside == BESIDE_ALWAYS;
+    }
+    return options->broken == BROKEN_NOTHING && options->free != FREE_NODE &&
+           seed / 7 % 3 == 0;
+}
+
 struct plan run_plan(const struct options *options, uint64_t number)
 {
     /* Few nodes with long queues, some, and now and then thousands. */
@@ -242,6 +251,7 @@ struct plan run_plan(const struct options *options, uint64_t number)
         uint32_t keys, permits;
     } slots[] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1},
                  {2, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}};
+    static const uint32_t most[] = {8, 2, 4};
     size_t count = sizeof(shapes) / sizeof(shapes[0]) - 1;
     uint64_t seed = mix(options->seed, number);
     size_t shape = number % (4 * count) == 17 ? count : number % count;
@@ -266,6 +276,12 @@ struct plan run_plan(const struct options *options, uint64_t number)
         .broken = options->broken,
     };
 
+    if (is_beside(options, seed)) {
+        plan.beside = most[seed / 32 % (sizeof(most) / sizeof(most[0]))];
+        plan.keys = plan.permits = 1;
+        plan.foreign = seed / 2 % 6 == 0;
+        plan.by_scheduler = true;
+    }
     if (plan.kubernetes) {
         plan.permits = 1; /* HAMi reads these locks, and knows one a node */
     }
@@ -295,6 +311,7 @@ static void add(struct result *total, const struct result *one)
                       &total->wrong_devices,
                       &total->callback_violations,
                       &total->leaks,
+                      &total->cover_violations,
                       &total->virtual_ns};
     const uint64_t from[] = {one->acquires,
                              one->grants,
@@ -314,10 +331,14 @@ static void add(struct result *total, const struct result *one)
                              one->wrong_devices,
                              one->callback_violations,
                              one->leaks,
+                             one->cover_violations,
                              one->virtual_ns};
 
     for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
         *to[i] += from[i];
+    }
+    if (one->in_flight_max > total->in_flight_max) {
+        total->in_flight_max = one->in_flight_max;
     }
     for (size_t i = 0; i < FAULT_COUNT; i++) {
         total->touched_by[i] += one->touched_by[i];

@@ -13,10 +13,13 @@ enum codec { CODEC_BOTH = 0, CODEC_PLAIN, CODEC_KUBERNETES };
 
 enum who_frees { FREE_BOTH = 0, FREE_NODE, FREE_SCHEDULER };
 
+enum beside { BESIDE_BOTH = 0, BESIDE_NEVER, BESIDE_ALWAYS };
+
 struct options {
     uint64_t seed, acquires;
     enum codec codec;
     enum who_frees free;
+    enum beside beside; /* both: one world in three, and none with a broken rule */
     uint32_t fault_percent;
     uint32_t faults; /* bits */
     enum broken broken;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "asks.h"
 #include "listing.h"
 #include "store.h"
 
@@ -161,15 +162,19 @@ static int bind_pod(struct request *request, struct pod *pod)
 
 static int serve(struct request *request, struct pod *pod)
 {
-    char fence[24];
+    char fence[24], left[400];
 
     if (strcmp(pod->object->uid, request->uid) != 0) {
         return 409;
     }
     struct object *next = object_copy(pod->object);
-    object_set(next, KEY_PHASE, "success");
-    object_set(next, KEY_DEVICES, ";");
-    if (request->fence) {
+    asks_without(object_get(next, KEY_DEVICES), request->container, left, sizeof(left));
+    object_set(next, KEY_DEVICES, left);
+    bool last = left[strspn(left, ";")] == '\0';
+    if (last) {
+        object_set(next, KEY_PHASE, "success");
+    }
+    if (last && request->fence) {
         (void)snprintf(fence, sizeof(fence), "%" PRIu64, request->fence);
         object_set(next, KEY_DONE, fence);
     }

@@ -20,7 +20,8 @@ static void name_slots(struct world *world)
     static const char *const leases[KEYS_MAX] = {KEY_LEASE, KEY_OTHER_LEASE};
 
     for (uint32_t key = 0; key < world->plan.keys; key++) {
-        for (uint32_t permit = 0; permit < world->plan.permits; permit++) {
+        uint32_t permits = world->plan.beside ? 1 + BESIDE_MAX : world->plan.permits;
+        for (uint32_t permit = 0; permit < permits; permit++) {
             struct slot *slot = &world->slots[world->slot_count++];
             char number[4] = "";
             if (permit > 0) {

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LINES 20000
 #define SHOWN 600
@@ -15,7 +16,7 @@ struct trace {
     size_t end;
     struct {
         int node;
-        char text[300];
+        char text[400];
     } lines[LINES];
 };
 
@@ -59,13 +60,25 @@ void trace_node(struct world *world, const struct node *node, const struct objec
                 const struct object *after, const char *who)
 {
     for (size_t i = 0; world->trace && i < world->slot_count; i++) {
+        const struct slot *slot = &world->slots[i];
+        bool same =
+            before && after &&
+            strcmp(text_of(before, slot->lock), text_of(after, slot->lock)) == 0 &&
+            strcmp(text_of(before, slot->lease), text_of(after, slot->lease)) == 0;
+        if (same && world->slot_count > 1) {
+            continue;
+        }
         trace_line(world, node, "%s v%" PRIu64 " %s by %s: %s %s lease %s", node->name,
                    world->version,
                    !before  ? "made"
                    : !after ? "deleted"
                             : "written",
-                   who, world->slots[i].lock, text_of(after, world->slots[i].lock),
-                   text_of(after, world->slots[i].lease));
+                   who, slot->lock, text_of(after, slot->lock),
+                   text_of(after, slot->lease));
+    }
+    if (world->trace &&
+        strcmp(text_of(before, KEY_AGENT), text_of(after, KEY_AGENT)) != 0) {
+        trace_line(world, node, "%s says %s", node->name, text_of(after, KEY_AGENT));
     }
 }
 

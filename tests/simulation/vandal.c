@@ -65,9 +65,15 @@ static void put(struct world *world, struct node *node, const char *key,
 static void spoil(struct world *world, struct node *node)
 {
     const char *value = draw(world, leases, sizeof(leases) / sizeof(leases[0]));
-    const struct slot *slot =
-        &world->slots[engine_below(&world->engine, RANDOM_FAULTS, world->slot_count)];
+    size_t at = engine_below(&world->engine, RANDOM_FAULTS, world->slot_count);
+    const struct slot *slot = &world->slots[at];
 
+    /* Side by side few permits have one. */
+    for (size_t i = 1; world->plan.beside && i < world->slot_count &&
+                       !object_get(node->object, slot->lease);
+         i++) {
+        slot = &world->slots[(at + i) % world->slot_count];
+    }
     if (object_get(node->object, slot->lease)) {
         put(world, node, slot->lease, value, FAULT_LEASE);
     }

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asks.h"
 #include "binder.h"
 #include "kubelet.h"
+#include "marks.h"
 #include "replica.h"
 #include "store.h"
 #include "stream.h"
@@ -22,11 +24,12 @@
 
 static void make_pod(struct world *world, struct pod *pod)
 {
-    char uid[40];
+    char uid[40], devices[400];
 
     store_uid(world, "pod", uid, sizeof(uid));
     struct object *object = object_new(true, pod->name, uid);
-    object_set(object, KEY_DEVICES, "GPU-1,NVIDIA,1000,10:;");
+    asks_devices(pod, devices, sizeof(devices));
+    object_set(object, KEY_DEVICES, devices);
     object_set(object, KEY_ASSIGNED, pod->node->name);
     if (engine_chance(&world->engine, RANDOM_WORK, 10000)) {
         /* Copied from a pod that was served: what it says of itself means nothing. */
@@ -147,7 +150,9 @@ static void make_node(struct world *world, struct node *node)
         object_set(object, "example.com/rack", "7");
     }
     /* An agent of the other mode, or an older one, is not there on all nodes. */
-    if (world->plan.by_scheduler && engine_below(&world->engine, RANDOM_WORK, 4)) {
+    marks_first(world, node, object);
+    if (world->plan.by_scheduler && !world->plan.beside &&
+        engine_below(&world->engine, RANDOM_WORK, 4)) {
         object_set(object, KEY_AGENT, "1,free=scheduler");
     }
     store_put_node(world, node, object, WRITER_WORLD, "creator");
@@ -223,6 +228,7 @@ static void burst(struct world *world, struct node *node)
         struct pod *pod = store_new_pod(world);
         pod->node = node;
         pod->keys = draw_keys(world);
+        asks_draw(world, pod);
         pod->foreign =
             world->plan.foreign && engine_chance(&world->engine, RANDOM_WORK, 150000);
         make_pod(world, pod);
@@ -242,6 +248,8 @@ void workload_probe(struct world *world, struct node *node)
 
     pod->node = node;
     pod->keys = (1u << world->plan.keys) - 1;
+    asks_draw(world, pod);
+    pod->alone = true; /* so that each permit has to be free for it */
     make_pod(world, pod);
 }
 
@@ -323,6 +331,7 @@ static void tick(struct world *world, void *subject, uint64_t argument)
             heartbeat(world, node);
         }
         vandal_visit(world, node);
+        marks_visit(world, node);
         bool more = world->result.acquires + world->pods_open < world->plan.acquires;
         if (more && node->pods_open < 3 && node->object) {
             burst(world, node);
@@ -334,8 +343,8 @@ static void tick(struct world *world, void *subject, uint64_t argument)
 void workload_start(struct world *world)
 {
     for (uint32_t i = 0; i < world->plan.nodes; i++) {
-        make_node(world, &world->nodes[i]);
         kubelet_start(world, &world->nodes[i]);
+        make_node(world, &world->nodes[i]);
     }
     for (uint32_t i = 0; i < world->plan.replicas; i++) {
         replica_start(world, (int)i);

@@ -14,6 +14,7 @@
  *   workload makes and deletes pods and nodes      checker  what must hold, seen from the
  *   vandal   spoils leases, leaves odd values               server's changes alone
  *   listing  pages of lists                        trace    the last events of each node
+ *   asks     calls of a pod's containers           marks    what node sides say of themselves
  */
 #ifndef TESTS_SIMULATION_WORLD_H
 #define TESTS_SIMULATION_WORLD_H
@@ -28,7 +29,9 @@
 #define REPLICAS_MAX 3
 #define KEYS_MAX 2
 #define PERMITS_MAX 3
-#define SLOTS_MAX (KEYS_MAX * PERMITS_MAX)
+#define BESIDE_MAX 8 /* permits of a key beside its cover */
+#define SLOTS_MAX (1 + BESIDE_MAX)
+#define CALLS_MAX 3 /* containers of a pod */
 #define HISTORY_SIZE 16384
 
 /* A world whose rules are broken on purpose, to see that it is noticed. */
@@ -54,6 +57,8 @@ struct plan {
     bool kubernetes;
     bool foreign;           /* a HAMi scheduler beside, for some of the pods */
     bool by_scheduler;      /* agents leave freeing to the scheduler side */
+    uint32_t beside;        /* most pods side by side on a node; 0 = never; else one key,
+                               one permit, and by_scheduler */
     uint32_t fault_percent; /* of the odds in fault.c */
     uint32_t faults;        /* bits: kinds that may happen */
     enum broken broken;
@@ -68,8 +73,10 @@ struct result {
     uint64_t queue_sum, queue_count; /* waiters of the node at each grant */
     uint64_t double_holds, lost_locks, stuck_nodes, fifo_violations;
     uint64_t fence_violations, wrong_devices, callback_violations, leaks;
-    uint64_t first_step; /* of the first violation; 0 = none */
-    char first[512];     /* what it was */
+    uint64_t cover_violations;
+    uint64_t in_flight_max; /* pods of a node between bind and success */
+    uint64_t first_step;    /* of the first violation; 0 = none */
+    char first[512];        /* what it was */
     uint64_t virtual_ns;
 };
 
@@ -112,7 +119,8 @@ struct place {
     unsigned overtaken, rivals;
 };
 
-/* One record of a node: the names of its two annotations. */
+/* One record of a node: the names of its two annotations. Side by side the first one is
+ * the cover, and all others are permits of that key. */
 struct slot {
     uint32_t key; /* 0 to plan.keys - 1 */
     char lock[40], lease[40];
@@ -123,10 +131,14 @@ struct pod {
     uint32_t index;
     char name[32];
     uint32_t generation;
-    struct object *object; /* NULL = there is none now */
-    struct node *node;     /* where it shall go */
-    unsigned keys;         /* bits: lock keys that it needs */
-    unsigned active;       /* acquires under way for it */
+    struct object *object;    /* NULL = there is none now */
+    struct node *node;        /* where it shall go */
+    unsigned keys;            /* bits: lock keys that it needs */
+    uint8_t calls[CALLS_MAX]; /* kind of each container's call */
+    unsigned call_count;
+    unsigned call_set; /* bits: kinds */
+    bool alone;        /* its calls are told to nobody: it is exclusive */
+    unsigned active;   /* acquires under way for it */
     struct acquire *latest;
     bool open;    /* not at its end yet */
     bool foreign; /* of the HAMi scheduler beside */
@@ -136,6 +148,8 @@ struct pod {
     struct place kept[REPLICAS_MAX]; /* that its next acquire gets */
     uint64_t sent_ns[REPLICAS_MAX];  /* when its last take was sent from there */
     char admitted[40];               /* uid that the kubelet has taken in */
+    char booked_uid[40];             /* of whom the kubelet has on its books */
+    unsigned booked;                 /* bits: these containers */
 };
 
 /* One acquire. Lives as long as the world. */
@@ -149,8 +163,9 @@ struct acquire {
     char uid[40];
     int replica;
     uint32_t incarnation;
-    unsigned keys;  /* bits */
-    uint64_t place; /* by arrival, or the one that was kept */
+    unsigned keys;     /* bits */
+    unsigned call_set; /* bits: kinds of calls; 0 = exclusive */
+    uint64_t place;    /* by arrival, or the one that was kept */
     bool place_sure, returned;
     unsigned overtaken; /* by younger ones of a higher priority, or of a group */
     uint64_t since_ns;  /* arrival */
