@@ -116,8 +116,7 @@ class Beside(bursts.OnNodes):
     def extra(self, found):
         report = figures.Report(found, figures.Options(pod_prefix=self.burst, prefix=self.user))
         calls = self._calls(sum(len(handed.assigned(pod, found)) for pod in report.created))
-        return {**handed.judge(calls, report.created, found), "in_flight_max": in_flight_max(report),
-                "stages": stages(report, calls), **kubelet_seconds(report, calls)}
+        return {**handed.judge(calls, report.created, found), "stages": stages(report, calls), **kubelet_seconds(report, calls)}
 
     def _calls(self, expected):
         """The kubelet writes of an Allocate after the node side wrote its success."""
@@ -127,16 +126,6 @@ class Beside(bursts.OnNodes):
             if len(calls) >= expected or time.monotonic() > deadline:
                 return calls
             time.sleep(0.05)
-
-
-def in_flight_max(report):
-    """The most pods of a node that were bound and not served yet at one moment."""
-    most = 0
-    for pods in report.by_node().values():
-        for pod in pods:
-            most = max(most, 1 + sum(other is not pod and other.is_waiting_at(pod.bound)
-                                     for other in pods))
-    return most
 
 
 def kubelet_seconds(report, calls):

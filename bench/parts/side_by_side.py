@@ -21,6 +21,9 @@ SCENES = (("mixed", MIXED, mixed.ONE_VENDOR),
 IN_FLIGHT = (1, 2, 4, beside.MOST)
 OVER_SUM = 1.2
 NOISE = 1.05
+# Over all bursts of all scenes.
+JUDGED = ("containers", "right_devices", "double_serves", "double_holds", "cover_violations",
+          "covered_locks", "stuck_pods")
 PURE_SECONDS = SIZE.pods * bursts.ALLOCATE_MS / 1000
 
 
@@ -30,17 +33,24 @@ def _turns(setting, rig, ways):
     return turns
 
 
-def _judged(findings, turns):
+def _judge(findings, turns):
     """What must be nothing in each burst, whoever serves it."""
     for name, outcomes in turns.outcomes.items():
         for outcome in outcomes:
             extra = outcome.extra
             findings["containers"] += extra["containers"]
-            findings["right"] += extra["right_devices"]
-            findings["double_serves"] += extra["double_serves"]
+            findings["right_devices"] += extra["right_devices"]
+            # By what the kubelet was answered, and by what was written onto the pods.
+            findings["double_serves"] += extra["double_serves"] + outcome.values["double_serves"]
+            for figure in ("double_holds", "cover_violations", "covered_locks", "stuck_pods"):
+                findings[figure] += outcome.values[figure]
             if extra["right_devices"] != extra["containers"]:
                 findings["wrong"].append(f"{name}: {extra['right_devices']} of "
                                          f"{extra['containers']} containers")
+
+
+def _most(turns, name):
+    return figures.figure([max(turns.values(name, "in_flight_max"))])
 
 
 def _kubelet_row(way, outcomes):
@@ -49,7 +59,7 @@ def _kubelet_row(way, outcomes):
 
     return [way, figures.figure([one.seconds for one in outcomes], "s").text(),
             told("start_seconds"), told("allocate_sum_seconds"), told("idle_seconds"),
-            told("end_seconds"), str(max(one.extra["in_flight_max"] for one in outcomes)),
+            told("end_seconds"), str(max(one.values["in_flight_max"] for one in outcomes)),
             f"{statistics.median(one.values['api_writes_per_pod'] for one in outcomes):.2f}",
             f"{statistics.median(one.values['api_reads_per_pod'] for one in outcomes):.2f}",
             str(max(one.values["refused_422"] for one in outcomes))]
@@ -83,7 +93,7 @@ def _scene(setting, rig, findings, judged, scene):
     stem = name.replace("_", "-")
     turns = _turns(setting, rig, [beside.Beside(rig, f"{stem}-serial", kinds, beside.SERIAL),
                                   beside.Beside(rig, f"{stem}-beside", kinds, beside.MOST)])
-    _judged(judged, turns)
+    _judge(judged, turns)
     serial, sided = (turns.seconds(f"{stem}-{way}") for way in ("serial", "beside"))
     sums = turns.extra(f"{stem}-beside", "allocate_sum_seconds")
     found = findings.figures
@@ -96,13 +106,11 @@ def _scene(setting, rig, findings, judged, scene):
         found["double_serves"] = figures.figure([0])  # put right when all scenes are over
         found["containers"] = figures.figure([min(turns.extra("mixed-beside", "containers"))])
         found["allocate_pure_seconds"] = figures.figure([PURE_SECONDS], "s")
-        found["in_flight_max"] = figures.figure([max(turns.extra("mixed-beside",
-                                                                 "in_flight_max"))])
+        found["in_flight_max"] = _most(turns, "mixed-beside")
     outcomes = turns.outcomes[f"{stem}-beside"]
     over_serial = figures.ratio(sided, serial)
     over_sum = figures.ratio(sided, sums)
-    found[f"{name}_in_flight_max"] = figures.figure([max(turns.extra(f"{stem}-beside",
-                                                                     "in_flight_max"))])
+    found[f"{name}_in_flight_max"] = _most(turns, f"{stem}-beside")
     found[f"{name}_serial_over_allocate_sum"] = figures.ratio(
         serial, turns.extra(f"{stem}-serial", "allocate_sum_seconds"))
     if name == "equal":
@@ -128,7 +136,7 @@ def _in_flight(setting, rig, findings, judged):
     ways = [beside.Beside(rig, "off", mixed.EIGHT, beside.SERIAL)]
     ways += [beside.Beside(rig, f"in-flight-{most}", mixed.EIGHT, most) for most in IN_FLIGHT]
     turns = _turns(setting, rig, ways)
-    _judged(judged, turns)
+    _judge(judged, turns)
     for most in IN_FLIGHT:
         name = f"in-flight-{most}"
         findings.figures[f"in_flight_{most}_seconds"] = figures.figure(turns.seconds(name), "s")
@@ -136,8 +144,7 @@ def _in_flight(setting, rig, findings, judged):
                                                                        turns.seconds("off"))
         findings.figures[f"in_flight_{most}_over_allocate_sum"] = figures.ratio(
             turns.seconds(name), turns.extra(name, "allocate_sum_seconds"))
-        findings.figures[f"in_flight_{most}_max"] = figures.figure([max(
-            turns.extra(name, "in_flight_max"))])
+        findings.figures[f"in_flight_{most}_max"] = _most(turns, name)
     findings.tables += [_kubelet_table("40 pods of eight kinds, by how many may be in flight",
                                        turns), _stage_table("Eight kinds", turns)]
     findings.charts.append(report.Chart(
@@ -148,7 +155,7 @@ def _in_flight(setting, rig, findings, judged):
 def run(setting):
     setting.build_targets("hamid", "standin-kubelet")
     findings = figures.Findings()
-    judged = {"containers": 0, "right": 0, "double_serves": 0, "wrong": []}
+    judged = {**dict.fromkeys(JUDGED, 0), "wrong": []}
     processes.exit_on_signals()
     try:
         with control_plane.ControlPlane(setting.kubernetes, separate_events=True) as plane:
@@ -160,7 +167,7 @@ def run(setting):
     except processes.Failed as error:
         raise RuntimeError(str(error)) from error
     findings.figures["double_serves"] = figures.figure([judged["double_serves"]])
-    findings.figures["containers_of_all_bursts"] = figures.figure([judged["containers"]])
-    findings.figures["right_devices_of_all_bursts"] = figures.figure([judged["right"]])
+    findings.figures.update({f"all_{name}": figures.figure([judged[name]])
+                             for name in JUDGED if name != "double_serves"})
     findings.notes += [f"Wrong devices: {text}." for text in judged["wrong"]]
     return findings

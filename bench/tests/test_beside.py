@@ -38,9 +38,6 @@ class Figures(unittest.TestCase):
         self.report = log.report()
         self.calls = [call("a", 30), call("b", 60)]
 
-    def test_two_pods_that_were_bound_before_either_was_served_were_in_flight_together(self):
-        self.assertEqual(beside.in_flight_max(self.report), 2)
-
     def test_the_makespan_is_all_that_the_kubelet_did_and_waited_for(self):
         parts = beside.kubelet_seconds(self.report, self.calls)
         self.assertAlmostEqual(parts["start_seconds"], 0.030, places=4)
