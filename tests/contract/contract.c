@@ -292,6 +292,7 @@ int contract_run(const struct contract_backend *backend)
     }
     Suite *suite = suite_create(backend->name);
     contract_add_edits(suite, backend);
+    contract_add_beside(suite, backend);
     contract_add_versions(suite, backend);
     contract_add_answers(suite, backend);
     contract_add_rivals(suite, backend);

@@ -231,6 +231,7 @@ extern struct contract contract_now;
  * ----------------------------------------------------------------- */
 
 void contract_add_edits(Suite *suite, const struct contract_backend *backend);
+void contract_add_beside(Suite *suite, const struct contract_backend *backend);
 void contract_add_versions(Suite *suite, const struct contract_backend *backend);
 void contract_add_answers(Suite *suite, const struct contract_backend *backend);
 void contract_add_watch(Suite *suite, const struct contract_backend *backend);
