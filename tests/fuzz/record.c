@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lock value and lease annotation. Input: the lock's value up to the first line end, the
- * lease behind it. The JSON reader is held against jansson: what that takes, ours takes
+ * lease behind it; the first line is taken for calls, too. The JSON reader is held against jansson: what that takes, ours takes
  * too and reads the same.
  */
 #include "fuzz.h"
+
+#include <errno.h>
 
 #include <jansson.h>
 
@@ -124,6 +126,44 @@ static void check_record(const char *lock, const char *lease)
     check_short_struct(lock, lease, &record);
 }
 
+/* ---- calls ---- */
+
+/* RESOURCE=COUNT, said in another way than the library does: the number is read and
+ * written again. */
+static bool is_plain_call(char *call)
+{
+    char *equals = strchr(call, '='), again[24];
+
+    if (equals == NULL) {
+        return false;
+    }
+    errno = 0;
+    unsigned long long count = strtoull(equals + 1, NULL, 10);
+    (void)snprintf(again, sizeof(again), "%llu", count);
+    bool is_number =
+        errno == 0 && count >= 1 && count <= INT64_MAX && strcmp(again, equals + 1) == 0;
+    *equals = '\0';
+    bool is_plain = is_number && hami_internal_names_is_key(call);
+    *equals = '=';
+    return is_plain;
+}
+
+static void check_calls(const char *text)
+{
+    bool is_canonical =
+        text != NULL && text[0] != '\0' && strlen(text) <= HAMI_NODELOCK_CALLS_MAX;
+    char *copy = strdup(is_canonical ? text : ""), *rest = copy, *before = NULL;
+    size_t count = 0;
+
+    FUZZ_CHECK(copy != NULL);
+    for (char *call; is_canonical && (call = strsep(&rest, ",")) != NULL; before = call) {
+        is_canonical = is_plain_call(call) && ++count <= HAMI_NODELOCK_CALL_COUNT_MAX &&
+                       (before == NULL || strcmp(before, call) < 0);
+    }
+    FUZZ_CHECK(hami_internal_names_is_calls(text) == is_canonical);
+    free(copy);
+}
+
 /* ---- the key ---- */
 
 static void check_key(const char *key)
@@ -228,6 +268,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     check_record(lock, lease);
     check_key(lock);
+    check_calls(lock);
     if (lease != NULL) {
         check_json(lease, length);
     }
