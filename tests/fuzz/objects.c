@@ -32,6 +32,58 @@ static void check_facts(const struct hami_owner_facts *facts)
     FUZZ_CHECK(is_empty_or_filled(facts->assigned_node));
 }
 
+/* Each says how many of what, once; or that nobody can tell. */
+static void check_calls(const struct hami_kubernetes_pod *told)
+{
+    bool is_unknown = told->call_count == 1 && strcmp(told->calls[0], "?") == 0;
+
+    FUZZ_CHECK(told->call_count <= HAMI_INTERNAL_POD_CALLS_MAX);
+    for (size_t i = 0; i < told->call_count && !is_unknown; i++) {
+        const char *call = told->calls[i], *count = strrchr(call, '=');
+        FUZZ_CHECK(count != NULL && memchr(call, '/', (size_t)(count - call)) != NULL);
+        FUZZ_CHECK(strcmp(count, "=?") == 0 ||
+                   (count[1] >= '1' && count[1] <= '9' &&
+                    count[1 + strspn(count + 1, "0123456789")] == '\0'));
+        for (size_t j = 0; j < i; j++) {
+            FUZZ_CHECK(strcmp(call, told->calls[j]) != 0);
+        }
+    }
+}
+
+static bool is_told(const struct hami_kubernetes_pod *told, const char *resource,
+                    long long asked)
+{
+    char call[400];
+
+    FUZZ_CHECK(snprintf(call, sizeof(call), "%s=%lld", resource, asked) > 0);
+    for (size_t i = 0; i < told->call_count; i++) {
+        if (strcmp(told->calls[i], "?") == 0 || strcmp(told->calls[i], call) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a container plainly asks of a device is a call of its pod. */
+static void check_asked(const struct hami_kubernetes_pod *told, const json_t *containers)
+{
+    size_t at;
+    json_t *container, *amount;
+    const char *resource;
+
+    json_array_foreach(containers, at, container)
+    {
+        const json_t *resources = json_object_get(container, "resources");
+        json_object_foreach(json_object_get(resources, "limits"), resource, amount)
+        {
+            long long asked = json_is_integer(amount) ? json_integer_value(amount) : 0;
+            bool is_device = strchr(resource, '/') != NULL && strlen(resource) < 300 &&
+                             strstr(resource, "kubernetes.io/") == NULL;
+            FUZZ_CHECK(!is_device || asked <= 0 || is_told(told, resource, asked));
+        }
+    }
+}
+
 static void check_pod(const json_t *pod)
 {
     static struct hami_internal_pod_texts texts;
@@ -47,6 +99,9 @@ static void check_pod(const json_t *pod)
     FUZZ_CHECK(told.facts.fence == facts.fence && told.facts.done == facts.done);
     FUZZ_CHECK(told.resources == texts.resources);
     FUZZ_CHECK(told.resource_count <= HAMI_INTERNAL_POD_RESOURCES_MAX);
+    check_calls(&told);
+    check_asked(&told, json_object_get(json_object_get(pod, "spec"), "containers"));
+    check_asked(&told, json_object_get(json_object_get(pod, "spec"), "initContainers"));
     FUZZ_CHECK(is_empty_or_filled(told.group));
     FUZZ_CHECK(told.group == NULL || strlen(told.group) <= HAMI_NODELOCK_GROUP_MAX);
     for (size_t i = 0; i < told.resource_count; i++) {
