@@ -209,6 +209,11 @@ void bind_queue(struct bind *bind)
     request.priority = bind->told->pod.priority;
     request.group = bind->told->pod.group[0] != '\0' ? bind->told->pod.group : NULL;
     request.calls = bind->told->pod.calls[0] != '\0' ? bind->told->pod.calls : NULL;
+    if (request.calls != NULL) {
+        binder->config.metrics->asked_beside++;
+    } else {
+        binder->config.metrics->asked_exclusive++;
+    }
     request.reterr = &error;
     request.deadline_ns = bind_answer_deadline(bind, 1);
     bind->state = BIND_STATE_QUEUED;

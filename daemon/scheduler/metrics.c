@@ -113,6 +113,11 @@ static void write_counts(const struct metrics *counts, struct evbuffer *out)
         write_labelled(out, "hamid_lock_acquire_total", "outcome", acquires[i],
                        counts->acquires[i]);
     }
+    write_head(out, "hamid_lock_asked_total", "counter",
+               "Acquires begun, by whether other pods may be beside theirs.");
+    write_labelled(out, "hamid_lock_asked_total", "pod", "beside", counts->asked_beside);
+    write_labelled(out, "hamid_lock_asked_total", "pod", "exclusive",
+                   counts->asked_exclusive);
     write_head(out, "hamid_binds_total", "counter",
                "Bind requests answered, by outcome.");
     for (size_t i = 0; i < BIND_OUTCOME_COUNT; i++) {

@@ -78,7 +78,9 @@ struct metrics {
     uint64_t acquires[ACQUIRE_OUTCOME_COUNT];
     uint64_t binds[BIND_OUTCOME_COUNT];
     uint64_t passes[PASS_OUTCOME_COUNT];
-    uint64_t joined; /* bind requests that joined one in flight */
+    uint64_t asked_beside;    /* acquires whose pod others may be beside */
+    uint64_t asked_exclusive; /* and all others */
+    uint64_t joined;          /* bind requests that joined one in flight */
     uint64_t events_sent;
     uint64_t events_left_out; /* for want of budget */
     struct histogram lock_wait;
