@@ -174,6 +174,7 @@ static void check_doubles(struct world *world, const struct node *node,
             others += counts && !distinct;
             other = counts && (!distinct || beside >= world->plan.beside) ? index : other;
         }
+        world->result.bound_beside += key == 0 && beside > 0;
         if (others >= world->plan.permits ||
             (beside > 0 && beside >= world->plan.beside)) {
             checker_violation(world, &world->result.double_holds, node,

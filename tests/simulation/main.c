@@ -66,24 +66,25 @@ static void print_json(const struct result *total, uint64_t worlds, uint64_t see
     double queue =
         total->queue_count ? (double)total->queue_sum / (double)total->queue_count : 0;
 
-    (void)printf("{\"acquires\":%" PRIu64 ",\"faults_injected\":%" PRIu64
-                 ",\"mean_queue\":%.1f,\"double_holds\":%" PRIu64
-                 ",\"lost_locks\":%" PRIu64 ",\"stuck_nodes\":%" PRIu64
-                 ",\"fifo_violations\":%" PRIu64 ",\"fence_violations\":%" PRIu64
-                 ",\"wrong_devices\":%" PRIu64 ",\"callback_violations\":%" PRIu64
-                 ",\"leaks\":%" PRIu64 ",\"cover_violations\":%" PRIu64
-                 ",\"in_flight_max\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"worlds\":%" PRIu64
-                 ",\"grants\":%" PRIu64 ",\"bound\":%" PRIu64 ",\"served\":%" PRIu64
-                 ",\"requests\":%" PRIu64 ",\"virtual_seconds\":%.0f"
-                 ",\"seconds\":%.1f,\"acquires_touched\":%" PRIu64
-                 ",\"touched_share\":%.3f,\"touched_by\":{",
-                 total->acquires, total->faults, queue, total->double_holds,
-                 total->lost_locks, total->stuck_nodes, total->fifo_violations,
-                 total->fence_violations, total->wrong_devices,
-                 total->callback_violations, total->leaks, total->cover_violations,
-                 total->in_flight_max, seed, worlds, total->grants, total->bound,
-                 total->served, total->requests, (double)total->virtual_ns / 1e9, seconds,
-                 total->touched, (double)total->touched / acquires);
+    (void)printf(
+        "{\"acquires\":%" PRIu64 ",\"faults_injected\":%" PRIu64
+        ",\"mean_queue\":%.1f,\"double_holds\":%" PRIu64 ",\"lost_locks\":%" PRIu64
+        ",\"stuck_nodes\":%" PRIu64 ",\"fifo_violations\":%" PRIu64
+        ",\"fence_violations\":%" PRIu64 ",\"wrong_devices\":%" PRIu64
+        ",\"callback_violations\":%" PRIu64 ",\"leaks\":%" PRIu64
+        ",\"cover_violations\":%" PRIu64 ",\"in_flight_max\":%" PRIu64
+        ",\"bound_beside\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"worlds\":%" PRIu64
+        ",\"grants\":%" PRIu64 ",\"bound\":%" PRIu64 ",\"served\":%" PRIu64
+        ",\"requests\":%" PRIu64 ",\"virtual_seconds\":%.0f"
+        ",\"seconds\":%.1f,\"acquires_touched\":%" PRIu64
+        ",\"touched_share\":%.3f,\"touched_by\":{",
+        total->acquires, total->faults, queue, total->double_holds, total->lost_locks,
+        total->stuck_nodes, total->fifo_violations, total->fence_violations,
+        total->wrong_devices, total->callback_violations, total->leaks,
+        total->cover_violations, total->in_flight_max, total->bound_beside, seed, worlds,
+        total->grants, total->bound, total->served, total->requests,
+        (double)total->virtual_ns / 1e9, seconds, total->touched,
+        (double)total->touched / acquires);
     for (int kind = 0; kind < FAULT_COUNT; kind++) {
         (void)printf("%s\"%s\":%.4f", kind ? "," : "", fault_name(kind),
                      (double)total->touched_by[kind] / acquires);
@@ -137,6 +138,11 @@ static int check_faults(const struct options *options, const struct result *tota
     if (total->touched * 100 < total->acquires * 30 ||
         total->faults * 100 < total->acquires * 30) {
         (void)printf("too few faults\n");
+        code = 1;
+    }
+    if (options->beside != BESIDE_NEVER && options->free != FREE_NODE &&
+        total->bound_beside * 100 < total->bound) {
+        (void)printf("too few pods were side by side\n");
         code = 1;
     }
     if (total->queue_sum < total->queue_count * 8) {

@@ -312,6 +312,7 @@ static void add(struct result *total, const struct result *one)
                       &total->callback_violations,
                       &total->leaks,
                       &total->cover_violations,
+                      &total->bound_beside,
                       &total->virtual_ns};
     const uint64_t from[] = {one->acquires,
                              one->grants,
@@ -332,6 +333,7 @@ static void add(struct result *total, const struct result *one)
                              one->callback_violations,
                              one->leaks,
                              one->cover_violations,
+                             one->bound_beside,
                              one->virtual_ns};
 
     for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
