@@ -182,6 +182,7 @@ static void destroy(struct hami_internal_annotation *base)
     struct hami_internal_lease *owner = (struct hami_internal_lease *)base;
     hami_internal_table_done(&owner->nodes);
     hami_internal_table_done(&owner->leases);
+    hami_internal_table_done(&owner->strangers);
     pthread_mutex_destroy(&owner->known_mutex);
 }
 

@@ -54,6 +54,10 @@ struct hami_internal_lease {
     /* By name: JSON text of what is needed of the object. */
     struct hami_internal_table nodes;  /* known_mutex; as the watch saw them */
     struct hami_internal_table leases; /* known_mutex; by a watch or an answer */
+
+    /* The client's thread's: told of by Leases before the nodes were listed. */
+    bool nodes_are_listed;
+    struct hami_internal_table strangers;
 };
 
 /* A call under way. `node` and `lease` are what is known for it: fresh ones were read

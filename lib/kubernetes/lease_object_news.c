@@ -6,7 +6,8 @@
  * client's thread.
  *
  * A Lease that is gone is told as a node without locks; only a Node that is gone, or was
- * made anew under its name, is told as gone.
+ * made anew under its name, is told as gone. One that went before the first list of nodes
+ * was never seen: where its Lease was told until then, the list shows that it is gone.
  */
 #include "lease_object.h"
 
@@ -33,6 +34,7 @@ static void nodes_begin(void *data)
 {
     struct hami_internal_annotation_news *news = data;
     /* Until the list is complete nothing is concluded from it. */
+    owner_of(news)->nodes_are_listed = false;
     hami_internal_lease_unlearn_nodes(owner_of(news));
     hami_internal_table_begin_round(&news->names);
 }
@@ -219,10 +221,23 @@ static void node_gone(void *data, const json_t *object)
     }
 }
 
+static void tell_stranger_gone(void *data, const char *name)
+{
+    struct hami_internal_annotation_news *news = data;
+    if (hami_internal_table_get(&news->names, name) == NULL) {
+        tell_gone(news, name);
+    }
+}
+
 static void nodes_complete(void *data)
 {
     struct hami_internal_annotation_news *news = data;
+    struct hami_internal_lease *owner = owner_of(news);
+    owner->nodes_are_listed = true;
     hami_internal_table_sweep(&news->names, tell_gone, news);
+    /* A round that puts nothing: all of them. */
+    hami_internal_table_begin_round(&owner->strangers);
+    hami_internal_table_sweep(&owner->strangers, tell_stranger_gone, news);
 }
 
 /* ---- Leases ---- */
@@ -237,6 +252,9 @@ static void lease_changed(void *data, const json_t *object)
     }
     json_t *node = hami_internal_lease_recall_node(owner, name);
     hami_internal_table_put(&news->names, name, NULL, 0);
+    if (!owner->nodes_are_listed && node == NULL) {
+        hami_internal_table_put(&owner->strangers, name, NULL, 0);
+    }
     hami_internal_lease_learn(owner, name, object);
     tell(owner, name, node, object, version_of(object));
     json_decref(node);

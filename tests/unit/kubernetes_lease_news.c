@@ -111,6 +111,21 @@ START_TEST(a_node_that_goes_is_forgotten_and_its_calls_are_told)
 }
 END_TEST
 
+START_TEST(a_node_that_went_before_the_first_list_of_nodes_is_forgotten_as_well)
+{
+    ck_assert_int_eq(take_a(&world, &call), 0);
+    const struct kubesim_fault refusal = {
+        .match = {.resource = "nodes"}, .action = KUBESIM_STATUS, .status = 503};
+    int fault = kubesim_arm(world.sim, &refusal);
+    ck_assert_int_gt(fault, 0);
+    ck_assert_int_eq(world.transport->watch(world.transport, manager), 0);
+    size_t at = wait_lock(0, LOCK_A);
+    ck_assert_int_eq(kubesim_delete(world.sim, "nodes", NULL, "n1"), 200);
+    kubesim_disarm(world.sim, fault);
+    ck_assert_uint_gt(manager_wait(manager, at, NEWS_FORGOTTEN, "n1", NULL), 0);
+}
+END_TEST
+
 START_TEST(a_node_made_anew_between_two_lists_is_forgotten_as_well)
 {
     ck_assert_int_eq(take_a(&world, &call), 0);
@@ -195,6 +210,8 @@ int main(void)
     tcase_add_test(tests, a_lease_that_goes_leaves_a_node_without_locks);
     tcase_add_test(tests, a_lease_that_went_unseen_is_found_missing_by_the_next_list);
     tcase_add_test(tests, a_node_that_goes_is_forgotten_and_its_calls_are_told);
+    tcase_add_test(tests,
+                   a_node_that_went_before_the_first_list_of_nodes_is_forgotten_as_well);
     tcase_add_test(tests, a_node_made_anew_between_two_lists_is_forgotten_as_well);
     tcase_add_test(tests, a_lease_left_over_is_told_as_a_node_without_locks);
     tcase_add_test(tests, a_patch_by_an_old_uid_is_refused_and_nobodys_lease_is_deleted);
