@@ -19,7 +19,7 @@ RESOURCE = "nvidia.com/gpu"
 LOCK = "hami.io/mutex.lock"
 DEVICES = "hami.io/vgpu-devices-to-allocate"
 PHASE = "hami.io/bind-phase"
-START_SECONDS = 30
+START_SECONDS = 60
 
 
 class Connection(http.client.HTTPConnection):

@@ -225,12 +225,12 @@ START_TEST(a_binding_that_a_killed_daemon_left_under_way_is_revoked_case_3_18)
     running_bind(&first, &clients[0], "p0", "n1");
     (void)event_base_loop(first.base, EVLOOP_ONCE);
     (void)event_base_loop(first.base, EVLOOP_ONCE);
-    ck_assert(kubesim_wait_count(first.sim, &binding, 1, 5000));
+    ck_assert(kubesim_wait_count(first.sim, &binding, 1, 30000));
     ask_first(3);
     kill_and_ask_again(3);
     serve_all(1, 4, true);
     binding.code = 409;
-    ck_assert(kubesim_wait_count(first.sim, &binding, 1, 10000));
+    ck_assert(kubesim_wait_count(first.sim, &binding, 1, 30000));
     ck_assert_ptr_null(kubesim_text(first.sim, "pods", "ns", "p0", "/spec/nodeName"));
     ck_assert_uint_eq(bindings_to("n1"), 3);
     running_close(clients, 4);
@@ -267,7 +267,7 @@ START_TEST(a_lock_of_a_pod_that_is_allocating_is_respected_after_a_restart_case_
     running_bind(&first, &clients[3], "p3", "n2");
     ck_assert(running_until(&first, "/metrics", "hamid_lock_waiters 2\n"));
     /* The holder is looked at; by the second time what was seen has been judged. */
-    ck_assert(kubesim_wait_count(first.sim, &look, 2, 10000));
+    ck_assert(kubesim_wait_count(first.sim, &look, 2, 30000));
     ck_assert_uint_eq(running_bindings(&first, "p2"), 0);
     ck_assert_uint_eq(running_node_writes(&first), 0);
     char *after = running_lock(&first, "n1");

@@ -130,7 +130,7 @@ class Burst:
             f"--patience={self.patience}", "--scheduler-name=default-scheduler",
             f"--lock-store={self.store}",
             f"--managed-resource={RESOURCE}", *self.flags])
-        self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
+        self.group.wait_until("hamid-scheduler", child, addresses.exists, 60)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
                               lambda: probes.binder_is_ready(address), 30)
@@ -142,7 +142,7 @@ class Burst:
             *suites.hamid(), "node", f"--node={NODE}",
             f"--socket={agent_socket}", f"--free={self.free}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}"])
-        self.group.wait_until("hamid-node", agent, lambda: probes.agent_is_ready(agent_socket), 30)
+        self.group.wait_until("hamid-node", agent, lambda: probes.agent_is_ready(agent_socket), 60)
         self.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet",
             f"--kubeconfig={self.plane.kubeconfig('kubelet')}", f"--node={NODE}",

@@ -18,7 +18,7 @@ import time
 
 from cluster import api, burst, chaos_history, manifests, probes, processes, suites
 
-START_SECONDS = 30
+START_SECONDS = 60
 HOLD_LIMIT = 3.0
 PATIENCE = "10s"
 REPLICAS = {"hamid-a": "default-scheduler", "hamid-b": "second-scheduler"}

@@ -12,7 +12,7 @@ import subprocess
 
 from cluster import burst, deployment, manifests, probes, rbac, suites
 
-PATIENCE = 60
+PATIENCE = 180
 HAMI = "https://127.0.0.1:443"
 
 

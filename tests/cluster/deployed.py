@@ -18,7 +18,7 @@ CONFIGURATIONS = ("kube-scheduler/one-entry.yaml", "kube-scheduler/two-entries.y
 # manifest -> (kind of what makes its pods, what the Pod security standards say of them)
 PODS = {"pods/scheduler.yaml": ("Deployment", "restricted"),
         "pods/node.yaml": ("DaemonSet", "privileged")}
-PATIENCE = 60
+PATIENCE = 180
 
 
 def run(results, plane):

@@ -78,7 +78,7 @@ class World:
         agent = self.plane.group.start("hamid-node", [
             *suites.hamid(), "node", f"--node={NODE}", f"--socket={agent_socket}",
             f"--kubeconfig={kubeconfig}"])
-        self.plane.group.wait_until("hamid-node", agent, lambda: probes.agent_is_ready(agent_socket), 30)
+        self.plane.group.wait_until("hamid-node", agent, lambda: probes.agent_is_ready(agent_socket), 60)
         self.plane.group.start("kubelet", [
             suites.BUILD / "tests/standins/standin-kubelet", f"--kubeconfig={kubeconfig}",
             f"--node={NODE}", f"--socket={agent_socket}", "--allocate-ms=20"])

@@ -21,7 +21,7 @@ import time
 from checker import events, figures
 from cluster import api, burst, manifests, mixed, probes, processes, suites
 
-START_SECONDS = 30
+START_SECONDS = 60
 SAY_SECONDS = 3
 PATIENCE = "60s"
 DEFAULT = "default-scheduler"
@@ -113,7 +113,7 @@ class World:
             suites.BUILD / "tests/standins/standin-broken-binder", f"--fault={fault}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             f"--address-file={file}"])
-        self.group.wait_until(fault, child, lambda: file.exists() and file.read_text(), 30)
+        self.group.wait_until(fault, child, lambda: file.exists() and file.read_text(), 60)
         self.addresses[fault] = file.read_text(encoding="ascii").split()[0]
 
     def wait_for_binder(self, name):

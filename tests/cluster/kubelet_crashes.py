@@ -36,7 +36,7 @@ def _plugin_again(scene):
     before = _registrations(scene)
     scene.group.kill(name)
     child = scene.group.start_again(name)
-    scene.group.wait_until(name, child, lambda: _registrations(scene) > before, 30)
+    scene.group.wait_until(name, child, lambda: _registrations(scene) > before, 60)
 
 
 def _agent_again(scene):
@@ -96,7 +96,7 @@ def _before_checkpoint(results, scene, name, count, behind):
     scene.create([scenes.pod(name, [{GPU: count}], name)])
     _wait_line(scene, "held")
     scene.create([scenes.pod(f"{name}-behind", [{GPU: behind}], name)])
-    is_locked = scene.wait_lock(f",{name}-behind", 20)
+    is_locked = scene.wait_lock(f",{name}-behind", 60)
     scene.node.kill_kubelet()
     scene.hold.unlink()
     results.check(is_locked, "the next pod is bound while the kubelet has not heard the answer")
@@ -114,7 +114,7 @@ def _past_the_age(results, scene):
     """A pod is bound, and the kubelet is away for longer than a lock may grow old."""
     scene.node.kill_kubelet()
     scene.create([scenes.pod("overdue", [{GPU: 1}], "overdue")])
-    results.check(scene.wait_lock(",overdue", 20), "the lock names a pod that was bound")
+    results.check(scene.wait_lock(",overdue", 60), "the lock names a pod that was bound")
     scene.create([scenes.pod("patient", [{GPU: 2}], "overdue")])
     is_told = _wait_alarm(scene, "overdue")
     results.check(is_told and (scene.lock() or "").endswith(",overdue"),

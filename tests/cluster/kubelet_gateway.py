@@ -80,7 +80,7 @@ def _never_releases(results, scene):
     results.check(len(pods) == PODS and not _unfinished(scene, "blind"),
                   "a vendor's plugin that never releases works through the gateway (case 4.07)",
                   _unfinished(scene, "blind"))
-    results.check(scene.wait_lock(None, 10), "and leaves no lock on the node", scene.lock())
+    results.check(scene.wait_lock(None, 60), "and leaves no lock on the node", scene.lock())
     results.check(len(scene.allocated(GPU, begin)) == 2 * PODS, "it was asked once a container",
                   scene.plugin_lines(GPU))
     _wait_metric(scene, 'hamid_node_checks_total{outcome="confirmed"}', before + 2 * PODS)
@@ -107,7 +107,7 @@ def _own_handshake(results, scene):
                   and verdict["failed_pods"] == 0,
                   "a plugin that does the handshake itself is served through the gateway: each "
                   "container got exactly its devices", verdict)
-    results.check(scene.wait_lock(None, 10) and not _unfinished(scene, "both"),
+    results.check(scene.wait_lock(None, 60) and not _unfinished(scene, "both"),
                   "and the lock goes with the last container", scene.lock())
     scene.delete("both")
 

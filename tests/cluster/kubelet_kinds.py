@@ -28,7 +28,7 @@ def right(results, scene, name, said, resources=(GPU,), containers=None):
     is_good = code == 0 and verdict["failed_pods"] == 0 and (
         containers is None or verdict["containers"] == containers)
     results.check(is_good, said, verdict)
-    results.check(scene.wait_lock(None, 10), f"no lock is left after that ({name})",
+    results.check(scene.wait_lock(None, 60), f"no lock is left after that ({name})",
                   scene.lock())
 
 

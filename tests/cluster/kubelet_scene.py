@@ -23,7 +23,7 @@ DEVICES = 200
 VENDORS = {RESOURCE: ("vgpu", "NVIDIA", "GPU-"), SECOND: ("dcu", "DCU", "DCU-")}
 PODS = "/api/v1/namespaces/default/pods"
 PRIORITIES = 10
-PATIENCE = 90.0
+PATIENCE = 240.0
 LOCK_EXPIRE = "5s"
 free = "node"  # who frees the locks, as hamid node is told
 
@@ -269,7 +269,7 @@ class Scene:
             self.programs / "filter", f"--kubeconfig={self.plane.kubeconfig('filter')}",
             f"--address-file={addresses}", f"--count={DEVICES}",
             *(f"--vendor={resource},{','.join(words)}" for resource, words in VENDORS.items())])
-        self.group.wait_until("filter", child, addresses.exists, 30)
+        self.group.wait_until("filter", child, addresses.exists, 60)
         return f"http://{addresses.read_text(encoding='ascii').strip()}"
 
     def _start_binder(self, filter_url):
@@ -280,7 +280,7 @@ class Scene:
             "--listen=127.0.0.1:0", f"--address-file={addresses}", "--patience=60s",
             f"--filter-url={filter_url}", f"--lock-expire={LOCK_EXPIRE}", "--scheduler-name=default-scheduler",
             f"--managed-resource={RESOURCE}", f"--managed-resource={SECOND}"])
-        self.group.wait_until("hamid-scheduler", child, addresses.exists, 30)
+        self.group.wait_until("hamid-scheduler", child, addresses.exists, 60)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
                               lambda: probes.binder_is_ready(address), 30)

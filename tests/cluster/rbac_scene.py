@@ -15,7 +15,7 @@ import time
 from cluster import api, burst, manifests, probes, suites
 
 RESOURCE = burst.RESOURCE
-PATIENCE = 20.0
+PATIENCE = 60.0
 LOOK = 0.05
 
 

@@ -47,7 +47,7 @@ class Scenes(interplay_world.Scenes):
         world = self.world
         world.group.stop(world.group.find("kube-scheduler-a"))
         self.results.say(f"it ended with {len(parked)} binds parked")
-        world.until("hamid lets all of them go", lambda: not world.waiting("hamid-a"), 5, 0.02)
+        world.until("hamid lets all of them go", lambda: not world.waiting("hamid-a"), 30, 0.02)
         world.start_scheduler("kube-scheduler-a", "hamid-a", elects=True)
         return self.end()[0]
 

@@ -44,9 +44,9 @@ def _start_balancer(plane, ports):
         sys.executable, "-B", suites.ROOT / "tests/cluster/balancer.py",
         *(f"--server={port}" for port in ports), f"--authority={plane.certificates / 'ca.crt'}",
         f"--token-file={token}", f"--address-file={addresses}"])
-    plane.group.wait_until("balancer", child, addresses.exists, 30)
+    plane.group.wait_until("balancer", child, addresses.exists, 60)
     plane.use_server(int(addresses.read_text(encoding="ascii").split(":")[1]))
-    plane.group.wait_until("balancer", child, plane.client().is_ready, 30)
+    plane.group.wait_until("balancer", child, plane.client().is_ready, 60)
 
 
 def _roll(results, plane, name):

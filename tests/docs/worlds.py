@@ -20,7 +20,7 @@ import installation  # noqa: E402
 
 PORTS = ("127.0.0.1:8080", "127.0.0.1:9397", "localhost:9397", "0.0.0.0:8443")
 AGENT = "/run/hamid/agent.sock"
-AGENT_SECONDS = 20
+AGENT_SECONDS = 60
 KEPT = ("HOME", "LANG", "GOCACHE", "GOMODCACHE", "GOPATH", "CARGO_HOME", "XDG_CACHE_HOME")
 
 

@@ -91,7 +91,7 @@ START_TEST(start_with_anothers_devices_is_refused)
     served_pod("a");
     kubelet_book(&kubelet, "b", "c0", "d-0");
     expect_verdict(409, "code", "SWAPPED");
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
     expect_metric("hamid_node_swapped 1");
     expect_metric("hamid_node_starts_total{verdict=\"swapped\"} 1");
 }
@@ -136,7 +136,7 @@ START_TEST(start_after_a_restart_of_a_pod_that_waits_still_is_refused)
     start_hamid(NULL);
     kubelet_book(&kubelet, "b", "c0", "d-0");
     expect_verdict(409, "code", "SWAPPED");
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
     expect_metric("hamid_node_starts_total{verdict=\"swapped\"} 1");
 }
 END_TEST

@@ -117,7 +117,7 @@ START_TEST(case_1_35_ambiguous_allocate_reaches_nobody)
     ck_assert_uint_eq(vendor.allocates, 0);
     world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
     world_expect_pod(&world, "b", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
     expect_metric("hamid_gateway_allocates_total{outcome=\"refused\"} 1");
 }
 END_TEST

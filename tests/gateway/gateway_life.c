@@ -317,7 +317,7 @@ START_TEST(container_with_anothers_devices_does_not_start)
     ck_assert_ptr_nonnull(strstr(outcome.text, "ns/a"));
     ck_assert_ptr_nonnull(strstr(outcome.text, "ns/b"));
     ck_assert_uint_eq(vendor.pre_starts, 0);
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
     expect_metric("hamid_node_checks_total{outcome=\"swapped\"} 1");
     expect_metric("hamid_node_swapped 1");
     expect_metric("hamid_gateway_starts_refused_total 1");
@@ -331,7 +331,7 @@ START_TEST(swap_is_seen_without_a_question)
 
     allocate_for_a();
     kubelet_book(&kubelet, "a", "c1", "d-0"); /* another container of the same pod */
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
     expect_metric("hamid_node_swapped 1");
 }
 END_TEST

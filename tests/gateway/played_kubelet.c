@@ -11,7 +11,7 @@
 
 #include "played.h"
 
-#define CALL_MS 20000
+#define CALL_MS 30000
 
 /* ---- its servers ---- */
 

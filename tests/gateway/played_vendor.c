@@ -9,7 +9,7 @@
 #include "played.h"
 
 #define DEVICES_MAX 8192
-#define CALL_MS 10000
+#define CALL_MS 30000
 
 static void get_options(void *data, struct hamid_grpc_call *call)
 {

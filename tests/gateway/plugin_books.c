@@ -117,7 +117,7 @@ START_TEST(container_with_anothers_devices_does_not_start)
     outcome = kubelet_pre_start(&kubelet, "GPU-a-0");
     ck_assert_int_eq(outcome.code, HAMID_GRPC_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(outcome.text, "ns/b"));
-    ck_assert(kubesim_wait_count(world.sim, &events, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &events, 1, 30000));
 }
 END_TEST
 

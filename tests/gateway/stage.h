@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STAGE_WAIT_MS 10000
+#define STAGE_WAIT_MS 30000
 
 struct stage {
     struct event_base *base;

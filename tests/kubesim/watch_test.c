@@ -32,7 +32,7 @@ static void watch_start(struct watcher *watcher, const char *parameters, size_t 
     snprintf(watcher->path, sizeof(watcher->path), NODES "?watch=1&%s", parameters);
     watcher->count = count;
     ck_assert_int_eq(pthread_create(&watcher->thread, NULL, run_watcher, watcher), 0);
-    ck_assert(kubesim_wait_watches(sim, "nodes", 1, 10000));
+    ck_assert(kubesim_wait_watches(sim, "nodes", 1, 30000));
 }
 
 static const char *event_text(const struct watcher *watcher, size_t index,

@@ -99,7 +99,7 @@ START_TEST(refusals_say_why_and_write_nothing)
     ck_assert_int_eq(reply.status, 409);
     ck_assert_str_eq(reply_text(&reply, "code", text, sizeof(text)), "BUSY");
     ck_assert_uint_eq(kubesim_count(world.sim, &patches), writes);
-    ck_assert(kubesim_wait_count(world.sim, &events, 3, 5000)); /* each one an event */
+    ck_assert(kubesim_wait_count(world.sim, &events, 3, 30000)); /* each one an event */
     free(lease);
 }
 END_TEST

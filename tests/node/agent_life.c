@@ -65,7 +65,7 @@ START_TEST(agent_waits_for_its_node_object)
     ck_assert_int_eq(kubesim_delete(world.sim, "nodes", NULL, "n1"), 200);
     struct kubesim_match writes = {.verb = "patch", .resource = "nodes", .code = 404};
     agent_launch(&agent, &world, NULL);
-    ck_assert(kubesim_wait_count(world.sim, &writes, 1, 5000));
+    ck_assert(kubesim_wait_count(world.sim, &writes, 1, 30000));
     ck_assert_int_eq(agent_request(&agent, "/readyz", NULL).status, 503);
     ck_assert_int_eq(agent_request(&agent, "/livez", NULL).status, 200);
     ck_assert_int_eq(kubesim_create_node(world.sim, "n1", WORLD_GPU, 8), 201);
@@ -280,7 +280,7 @@ START_TEST(kubelet_and_agent_serve_pods_one_after_another)
         world_simple_pod(&world, name); /* no lock yet: served by HAMi's rules */
         world_wait_pod(&world, name, HAMI_HANDSHAKE_PHASE_KEY, "success");
         ck_assert(kubesim_wait_text(world.sim, "pods", "ns", name, "/status/phase",
-                                    "Running", 10000));
+                                    "Running", 30000));
     }
     kill(kubelet, SIGTERM);
     ck_assert_int_eq(process_wait(kubelet), 0);
@@ -304,9 +304,9 @@ START_TEST(kubelet_fails_a_pod_that_the_agent_refuses)
     world_simple_pod(&world, "a");
     kubelet = process_start(kubelet_path, words);
     ck_assert(kubesim_wait_text(world.sim, "pods", "ns", "a", "/status/phase", "Failed",
-                                10000));
+                                30000));
     ck_assert(kubesim_wait_text(world.sim, "pods", "ns", "a", "/status/reason",
-                                "UnexpectedAdmissionError", 1000));
+                                "UnexpectedAdmissionError", 30000));
     world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "allocating");
     kill(kubelet, SIGTERM);
     ck_assert_int_eq(process_wait(kubelet), 0);

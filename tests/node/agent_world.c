@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READY_MS 10000
+#define READY_MS 30000
 #define WORDS_MAX 32
 
 extern char **environ;

@@ -140,7 +140,7 @@ START_TEST(call_that_read_before_a_refusal_ended_reads_again)
                                                 hami_kubernetes_in_ms(20000), heard_begun,
                                                 &heard),
                      0);
-    ck_assert(kubesim_wait_count(world.sim, &reads, before + 1, 20000));
+    ck_assert(kubesim_wait_count(world.sim, &reads, before + 1, 30000));
     ck_assert_int_eq(end_job(job, true, 20000), 0);
     world_expect_node(&world, HAMI_NODELOCK_KEY, NULL);
     heard_wait(&heard, 1);
@@ -201,7 +201,7 @@ START_TEST(success_that_comes_late_never_lands_on_a_refused_pod)
         hami_handshake_finish(job, hami_kubernetes_in_ms(TESTS_SHORT_MS), &error),
         HAMI_E_IN_DOUBT);
     world_wait_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "failed");
-    ck_assert(kubesim_wait_count(world.sim, &refused, 1, 20000));
+    ck_assert(kubesim_wait_count(world.sim, &refused, 1, 30000));
     world_wait_node(&world, HAMI_NODELOCK_KEY, NULL);
     world_expect_pod(&world, "a", HAMI_HANDSHAKE_PHASE_KEY, "failed");
     world_expect_pod(&world, "a", HAMI_HANDSHAKE_DONE_KEY, NULL);

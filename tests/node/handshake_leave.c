@@ -10,7 +10,7 @@
 
 #include "client_fixture.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 /* Locks n1 for a pod; its lease says that the scheduler side frees it. */
 static void lock_for(const char *pod)

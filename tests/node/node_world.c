@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 static void remove_file(const char *folder, const char *name)
 {

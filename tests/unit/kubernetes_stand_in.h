@@ -22,7 +22,7 @@
 #define LOCK HAMI_NODELOCK_KEY
 #define LEASE HAMI_NODELOCK_LEASE_KEY
 #define PATCH_TYPE "application/json-patch+json"
-#define WAIT_MS 10000u
+#define WAIT_MS 30000u
 
 /* ---- world ---- */
 

@@ -10,7 +10,7 @@ import time
 from haminodelock import (KEY, Action, Edit, MemoryStore, NodeLock, NoSuchNode, Pod, Relay)
 from haminodelock.kubernetes import KubernetesClient
 
-PATIENCE = 20.0  # for what has to happen; nothing waits that long unless it fails
+PATIENCE = 60.0  # for what has to happen; nothing waits that long unless it fails
 
 
 class World:

@@ -15,7 +15,7 @@ from cluster import probes, processes
 from demo import building, options
 
 SCHEDULER = "hami-scheduler"
-START_SECONDS = 30
+START_SECONDS = 60
 # A pod that waits longer than kube-scheduler's longest back-off and one bind call may count
 # as stuck.
 STUCK_MARGIN = 12.0

@@ -19,7 +19,7 @@
 
 #include "suite.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 static struct running running;
 static struct http_client clients[4];

@@ -149,7 +149,7 @@ START_TEST(test_case_3_18_on_sigterm_all_that_wait_are_answered_inside_a_second)
     running_bind(&running, &clients[11], "q0", "n2");
     (void)event_base_loop(running.base, EVLOOP_ONCE);
     (void)event_base_loop(running.base, EVLOOP_ONCE);
-    ck_assert(kubesim_wait_count(running.sim, &slow.match, 1, 5000));
+    ck_assert(kubesim_wait_count(running.sim, &slow.match, 1, 30000));
     double started = running_seconds();
     (void)kill(running.pid, SIGTERM);
     for (int i = 1; i < 11; i++) {

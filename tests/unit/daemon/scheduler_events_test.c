@@ -12,7 +12,7 @@
 
 #include "suite.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 #define POD_EVENTS_BURST 20 /* and one a second */
 

@@ -18,7 +18,7 @@
 
 #include "suite.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 30000
 #define GRACE_S 30 /* what Kubernetes gives a pod by default */
 
 static struct running running;

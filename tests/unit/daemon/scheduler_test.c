@@ -98,7 +98,7 @@ START_TEST(test_case_1_20_a_second_bind_meanwhile_shares_the_first_ones_answer)
     running_bind(&running, &clients[0], "p0", "n1");
     (void)event_base_loop(running.base, EVLOOP_ONCE);
     (void)event_base_loop(running.base, EVLOOP_ONCE);
-    ck_assert(kubesim_wait_count(running.sim, &binding, 1, 5000));
+    ck_assert(kubesim_wait_count(running.sim, &binding, 1, 30000));
     running_bind(&running, &clients[1], "p0", "n1");
     ck_assert_str_eq(running_error(&clients[0]), "");
     ck_assert_str_eq(running_error(&clients[1]), "");
@@ -163,7 +163,7 @@ START_TEST(test_case_3_12_an_old_bind_for_a_node_that_the_pod_no_longer_wants_is
     running_release(&running, "n1", "p0");
     ck_assert_str_ne(running_error(&clients[1]), "");
     ck_assert(
-        kubesim_wait_text(running.sim, "nodes", NULL, "n1", LOCK_POINTER, NULL, 5000));
+        kubesim_wait_text(running.sim, "nodes", NULL, "n1", LOCK_POINTER, NULL, 30000));
     ck_assert_ptr_null(kubesim_text(running.sim, "pods", "ns", "p1", "/spec/nodeName"));
     running_close(clients, 2);
     running_stop(&running);
@@ -230,7 +230,7 @@ START_TEST(test_case_3_01_a_bind_whose_client_left_is_finished_and_the_retry_suc
     running_bind(&running, &clients[0], "p0", "n1");
     (void)event_base_loop(running.base, EVLOOP_ONCE);
     (void)event_base_loop(running.base, EVLOOP_ONCE);
-    ck_assert(kubesim_wait_count(running.sim, &slow.match, 1, 5000));
+    ck_assert(kubesim_wait_count(running.sim, &slow.match, 1, 30000));
     http_client_close(&clients[0]);
     running_bind(&running, &clients[1], "p0", "n1");
     ck_assert_str_eq(running_error(&clients[1]), "");
