@@ -89,11 +89,8 @@ struct floor {
 static void send_request(struct floor *floor, struct line *line, const char *method,
                          const char *path, bool has_body)
 {
-    line_request(&floor->login, line, method, path, has_body);
     line->node->open++;
-    if (curl_multi_add_handle(floor->multi, line->handle) != CURLM_OK) {
-        die(method, path);
-    }
+    lines_send(floor->multi, &floor->login, line, method, path, has_body);
 }
 
 /* ---- one pod after the other ---------------------------------------------------- */
@@ -280,24 +277,8 @@ static void read_input(struct floor *floor)
 
 static void take_answers(struct floor *floor)
 {
-    CURLMsg *message;
-    int left;
-    while ((message = curl_multi_info_read(floor->multi, &left)) != NULL) {
-        struct line *line;
-        long status = 0;
-        CURLcode code = message->data.result;
-        CURL *handle = message->easy_handle;
-        curl_easy_getinfo(handle, CURLINFO_PRIVATE, &line);
-        curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-        if (line == NULL) {
-            die("the watch has ended", curl_easy_strerror(code));
-        }
-        curl_multi_remove_handle(floor->multi, handle);
-        if (code != CURLE_OK || status < 200 || status > 299) {
-            char text[64];
-            snprintf(text, sizeof(text), "answer %ld, step %d", status, line->node->step);
-            die(text, code != CURLE_OK ? curl_easy_strerror(code) : line->body);
-        }
+    struct line *line;
+    while ((line = lines_take(floor->multi)) != NULL) {
         if (--line->node->open == 0) {
             go_on(floor, line->node);
         }
@@ -430,13 +411,7 @@ static void open_floor(struct floor *floor, const char *kubeconfig)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     login_open(&floor->login, kubeconfig);
-    floor->multi = curl_multi_init();
-    if (floor->multi == NULL) {
-        die("no multi handle", "out of memory");
-    }
-    curl_multi_setopt(floor->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-    curl_multi_setopt(floor->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
-    curl_multi_setopt(floor->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_MAX);
+    floor->multi = lines_open(STREAMS_MAX);
 }
 
 static void close_floor(struct floor *floor)

@@ -48,6 +48,7 @@ void line_open(const struct login *login, struct line *line, struct node *node)
         die("no handle", "out of memory");
     }
     line->node = node;
+    line->answer = NULL;
     kubeconfig_apply(&login->config, line->handle);
     curl_easy_setopt(line->handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(line->handle, CURLOPT_PIPEWAIT, 1L);
@@ -73,4 +74,54 @@ void line_request(const struct login *login, struct line *line, const char *meth
     curl_easy_setopt(line->handle, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(line->handle, CURLOPT_HTTPHEADER,
                      is_patch ? login->patch_headers : login->json_headers);
+}
+
+CURLM *lines_open(long streams)
+{
+    CURLM *multi = curl_multi_init();
+    if (multi == NULL) {
+        die("no multi handle", "out of memory");
+    }
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    if (streams != 0) {
+        curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, streams);
+    }
+    return multi;
+}
+
+void lines_send(CURLM *multi, const struct login *login, struct line *line,
+                const char *method, const char *path, bool has_body)
+{
+    line_request(login, line, method, path, has_body);
+    if (curl_multi_add_handle(multi, line->handle) != CURLM_OK) {
+        die(method, path);
+    }
+}
+
+struct line *lines_take(CURLM *multi)
+{
+    int left;
+    CURLMsg *message = curl_multi_info_read(multi, &left);
+    if (message == NULL) {
+        return NULL;
+    }
+    struct line *line;
+    long status = 0;
+    CURLcode code = message->data.result;
+    CURL *handle = message->easy_handle;
+    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &line);
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    if (line == NULL || line->node == NULL) {
+        die("the watch has ended", curl_easy_strerror(code));
+    }
+    curl_multi_remove_handle(multi, handle);
+    if (code != CURLE_OK || status < 200 || status > 299) {
+        char text[32];
+        fits(snprintf(text, sizeof(text), "answer %ld", status), sizeof(text));
+        die(text, code != CURLE_OK       ? curl_easy_strerror(code)
+                  : line->answer != NULL ? line->answer
+                                         : line->body);
+    }
+    return line;
 }

@@ -30,30 +30,15 @@ struct sender {
 static void send_patch(struct sender *sender, struct node *node)
 {
     memcpy(node->line.body, node->lane->body, sizeof(node->line.body));
-    line_request(&sender->login, &node->line, "PATCH", node->lane->path, true);
-    if (curl_multi_add_handle(sender->multi, node->line.handle) != CURLM_OK) {
-        die("PATCH", node->lane->path);
-    }
+    lines_send(sender->multi, &sender->login, &node->line, "PATCH", node->lane->path,
+               true);
     sender->open++;
 }
 
 static void take_answers(struct sender *sender, bool goes_on)
 {
-    CURLMsg *message;
-    int left;
-    while ((message = curl_multi_info_read(sender->multi, &left)) != NULL) {
-        struct line *line;
-        long status = 0;
-        CURLcode code = message->data.result;
-        CURL *handle = message->easy_handle;
-        curl_easy_getinfo(handle, CURLINFO_PRIVATE, &line);
-        curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-        curl_multi_remove_handle(sender->multi, handle);
-        if (code != CURLE_OK || status != 200) {
-            char text[32];
-            fits(snprintf(text, sizeof(text), "answer %ld", status), sizeof(text));
-            die(text, code != CURLE_OK ? curl_easy_strerror(code) : line->body);
-        }
+    struct line *line;
+    while ((line = lines_take(sender->multi)) != NULL) {
         sender->open--;
         if (!goes_on) {
             continue;
@@ -91,13 +76,11 @@ static void open_sender(struct sender *sender)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     login_open(&sender->login, sender->run.kubeconfig);
-    sender->multi = curl_multi_init();
+    sender->multi = lines_open(0);
     sender->nodes = calloc(sender->run.lane_count, sizeof(*sender->nodes));
-    if (sender->multi == NULL || sender->nodes == NULL) {
+    if (sender->nodes == NULL) {
         die("no handles", "out of memory");
     }
-    curl_multi_setopt(sender->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-    curl_multi_setopt(sender->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     for (size_t i = 0; i < sender->run.lane_count; i++) {
         sender->nodes[i].lane = &sender->run.lanes[i];
         line_open(&sender->login, &sender->nodes[i].line, &sender->nodes[i]);

@@ -12,8 +12,9 @@
  *                          pod. On a node one pod follows the other.
  *
  * create and floor take all lines up to an empty one first, say "ready", and go on when
- * another line comes ("go"). serve and floor say "done" and end with their input. At most LINES requests are under way, on one connection. One thread. Shares no
- * code with the libraries; whatever fails ends the program.
+ * another line comes ("go"). serve and floor say "done" and end with their input. At most
+ * LINES requests are under way, on one connection. One thread. Shares no code with the
+ * libraries; whatever fails ends the program.
  */
 #include <getopt.h>
 #include <jansson.h>
@@ -187,10 +188,8 @@ static void send_step(struct writers *writers, struct node *node)
     }
     fits(length, sizeof(path));
     node->answer_length = 0;
-    line_request(&writers->login, &node->line, method, path, true);
-    if (curl_multi_add_handle(writers->multi, node->line.handle) != CURLM_OK) {
-        die("no request", path);
-    }
+    node->answer[0] = '\0';
+    lines_send(writers->multi, &writers->login, &node->line, method, path, true);
 }
 
 static void send_all(struct writers *writers)
@@ -244,28 +243,15 @@ static size_t keep_answer(char *bytes, size_t size, size_t count, void *data)
     size_t kept = length < room ? length : room;
     memcpy(node->answer + node->answer_length, bytes, kept);
     node->answer_length += kept;
+    node->answer[node->answer_length] = '\0';
     return length;
 }
 
 static void take_answers(struct writers *writers)
 {
-    CURLMsg *message;
-    int left;
-    while ((message = curl_multi_info_read(writers->multi, &left)) != NULL) {
-        struct line *line;
-        long status = 0;
-        CURLcode code = message->data.result;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &line);
-        curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
-        if (line == &writers->watch) {
-            die("the watch ended", curl_easy_strerror(code));
-        }
-        curl_multi_remove_handle(writers->multi, message->easy_handle);
+    struct line *line;
+    while ((line = lines_take(writers->multi)) != NULL) {
         struct node *node = line->node;
-        node->answer[node->answer_length] = '\0';
-        if (code != CURLE_OK || status < 200 || status > 299) {
-            die(code != CURLE_OK ? curl_easy_strerror(code) : node->answer, line->body);
-        }
         struct pod *pod = node->pod;
         node->next = writers->idle;
         writers->idle = node;
@@ -344,14 +330,11 @@ static void start_watch(struct writers *writers)
 {
     struct line *line = &writers->watch;
     line_open(&writers->login, line, NULL);
-    line_request(&writers->login, line, "GET", "/api/v1/pods?watch=1&resourceVersion=0",
-                 false);
     curl_easy_setopt(line->handle, CURLOPT_TIMEOUT_MS, 0L);
     curl_easy_setopt(line->handle, CURLOPT_WRITEFUNCTION, see_bytes);
     curl_easy_setopt(line->handle, CURLOPT_WRITEDATA, writers);
-    if (curl_multi_add_handle(writers->multi, line->handle) != CURLM_OK) {
-        die("the watch", "can't be started");
-    }
+    lines_send(writers->multi, &writers->login, line, "GET",
+               "/api/v1/pods?watch=1&resourceVersion=0", false);
 }
 
 /* The headers say that the server has it. */
@@ -428,16 +411,13 @@ static void open_writers(struct writers *writers, const char *kubeconfig)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     login_open(&writers->login, kubeconfig);
-    writers->multi = curl_multi_init();
-    if (writers->multi == NULL) {
-        die("no multi handle", "out of memory");
-    }
-    curl_multi_setopt(writers->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    writers->multi = lines_open(0);
     writers->last = &writers->first;
     writers->all_last = &writers->all;
     for (size_t i = 0; i < LINES; i++) {
         struct node *node = &writers->nodes[i];
         line_open(&writers->login, &node->line, node);
+        node->line.answer = node->answer;
         curl_easy_setopt(node->line.handle, CURLOPT_WRITEFUNCTION, keep_answer);
         curl_easy_setopt(node->line.handle, CURLOPT_WRITEDATA, node);
         curl_easy_setopt(node->line.handle, CURLOPT_TIMEOUT_MS, 60000L);
