@@ -3,6 +3,7 @@
 """Builds the checkout and runs its tests; the last line is 'N passed, N failed'."""
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -20,6 +21,8 @@ scripts/sanitize and scripts/check-coverage run the same tests in other builds; 
 runs those that need a real control plane."""
 
 POINT = re.compile(r"^(not )?ok\b(?:\s+(\d+))?(.*)$")
+# What a test says of its failure, in the lines behind it; the end of that says most.
+REASON_LINES = 30
 
 
 class Tally:
@@ -29,12 +32,12 @@ class Tally:
         self.skipped = []
         self.wrong = []
 
-    def point(self, good, name):
+    def point(self, good, name, reason=()):
         if good:
             self.passed += 1
         else:
             self.failed += 1
-            self.wrong.append(name)
+            self.wrong.append("\n    ".join([name, *reason[-REASON_LINES:]]))
 
 
 def parse():
@@ -104,10 +107,16 @@ def run(asked, folder):
     return [json.loads(line) for line in log.read_text().splitlines()], done.returncode
 
 
+def comment(lines):
+    """The comment lines at the beginning of these."""
+    return [line[1:].rstrip() for line in itertools.takewhile(lambda one: one.startswith("#"), lines)]
+
+
 def count(tally, test):
     """Points that a program printed; a program without any is one point itself."""
     points, plan, failed_before = 0, None, tally.failed
-    for line in (test.get("stdout") or "").splitlines():
+    lines = (test.get("stdout") or "").splitlines()
+    for at, line in enumerate(lines):
         match = re.match(r"^1\.\.(\d+)(.*)", line)
         if match:
             plan = int(match.group(1))
@@ -121,14 +130,16 @@ def count(tally, test):
         if re.search(r"#\s*SKIP", match.group(3), re.IGNORECASE):
             tally.skipped.append(f"{test['name']}: {match.group(3).strip(' -')}")
         else:
-            tally.point(not match.group(1), f"{test['name']}:{match.group(3)}")
+            tally.point(not match.group(1), f"{test['name']}:{match.group(3)}", comment(lines[at + 1:]))
     if test["result"] == "SKIP":
         if plan is None:
             tally.skipped.append(test["name"])
     elif points == 0:
-        tally.point(test["result"] in ("OK", "EXPECTEDFAIL"), f"{test['name']}: {test['result']}")
+        tally.point(test["result"] in ("OK", "EXPECTEDFAIL"), f"{test['name']}: {test['result']}",
+                    lines + (test.get("stderr") or "").splitlines())
     elif test["result"] != "OK" and tally.failed == failed_before:
-        tally.point(False, f"{test['name']}: {test['result']} after {points} points")
+        tally.point(False, f"{test['name']}: {test['result']} after {points} points",
+                    lines + (test.get("stderr") or "").splitlines())
     elif plan is not None and plan != points:
         tally.point(False, f"{test['name']}: {plan} points were planned, {points} came")
 

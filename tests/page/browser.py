@@ -16,6 +16,7 @@ import urllib.request
 
 PATIENCE = 60
 STARTS = 5
+SEEN_MAX = 3000
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Tab": "\ue004", "ArrowDown": "\ue015",
         "ArrowUp": "\ue013", "ArrowRight": "\ue014", "End": "\ue010", "Home": "\ue011", "Shift": "\ue008", " ": " "}
 
@@ -40,6 +41,7 @@ class Browser:
         self.root = f"http://127.0.0.1:{self.start_driver()}"
         self.root += "/session/" + self.ask("POST", "", {"capabilities": {"alwaysMatch": {
             "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"script": 1000 * PATIENCE, "pageLoad": 1000 * PATIENCE},
             "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": [
                 "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                 "--no-first-run", "--disable-background-networking", "--disable-sync",
@@ -126,8 +128,18 @@ class Browser:
             if found:
                 return found
             if time.monotonic() > deadline:
-                raise TimeoutError(f"it did not come true: {script}")
+                raise TimeoutError(f"it did not come true: {script} {words}\n{self.seen()}")
             pause.wait(0.05)
+
+    def seen(self):
+        """What there is to see, for whoever reads of a failure."""
+        try:
+            at, text = self.run("const at = document.activeElement; return [`${location.href}, focus: "
+                                "${at.tagName} ${at.id} ${at.className}`, document.body.innerText];")
+            messages = "".join(f"\nconsole: {one['level']} {one['message']}" for one in self.messages())
+            return f"{at}{messages}\n{text[:SEEN_MAX]}"
+        except (OSError, Failed) as error:
+            return f"(the browser does not tell what it shows: {error})"
 
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0]).textContent", selector)

@@ -134,15 +134,31 @@ const median = values => values.sort((a, b) => a - b)[values.length >> 1];
 })();
 """
 
-# How often the timeline is drawn within a time in which no answer comes.
+# How often the timeline is drawn while no answer comes: until that was so often, or for so many ms.
+# One more question is answered and drawn first, so that none that was asked before is on its way.
 REDRAWN = """
-const done = arguments[arguments.length - 1];
-const fetch = window.fetch;
-window.fetch = () => new Promise(() => {});
-setTimeout(() => {
+const [enough, most, done] = arguments;
+const fetch = window.fetch, show = window.showAll;
+const held = [];
+let asked = 0;
+window.fetch = (path, options) => path.startsWith("/api/v1/nodes") && asked++ > 0 ?
+    new Promise((_, fail) => held.push(fail)) : fetch(path, options);
+window.showAll = () => {
+    show();
+    if (asked > 0) { window.showAll = show; watch(); }
+};
+function watch() {
     let count = 0;
-    const observer = new MutationObserver(() => { count++; });
+    const observer = new MutationObserver(() => { if (++count === enough) { end(); } });
+    const timer = setTimeout(end, most);
     observer.observe(document.querySelector("#lanes"), {childList: true});
-    setTimeout(() => { observer.disconnect(); window.fetch = fetch; done(count); }, 1800);
-}, 1500);
+    observer.takeRecords();
+    function end() {
+        clearTimeout(timer);
+        observer.disconnect();
+        window.fetch = fetch;
+        held.forEach(fail => fail(new Error("held back")));
+        done(count);
+    }
+}
 """

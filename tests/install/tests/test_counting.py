@@ -42,6 +42,12 @@ class Counting(unittest.TestCase):
     def test_points_that_were_planned_and_did_not_come_fail(self):
         self.assertEqual(self.numbers("1..3\nok 1 - a\nok 2 - b\n"), (2, 1, 0))
 
+    def test_a_failure_is_told_with_what_its_test_said_of_it(self):
+        tally = counted("not ok 1 - a\n# AssertionError:\n#   1 != 2\nok 2 - b\n# of b\n1..2\n", "FAIL")
+        self.assertEqual(tally.wrong, ["program: - a\n     AssertionError:\n       1 != 2"])
+        tally = counted("# the last words\n", "TIMEOUT")
+        self.assertEqual(tally.wrong, ["program: TIMEOUT\n    # the last words"])
+
     def test_words_that_only_look_like_points_do_not_count(self):
         self.assertEqual(self.numbers("okay\n# ok 5\nok 1 - a\n1..1\n"), (1, 0, 0))
 
