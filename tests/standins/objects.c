@@ -30,9 +30,14 @@ static void time_text(char text[64], const char *form)
  */
 static json_t *filter_metadata(const struct object_words *words)
 {
-    char devices[512];
+    char devices[OBJECT_DEVICES_MAX * 300 + 2] = "";
     char seconds[24];
-    snprintf(devices, sizeof(devices), "GPU-%s-0,NVIDIA,1024,5:;", words->node);
+    size_t length = 0;
+    for (unsigned i = 0; i < words->devices && i < OBJECT_DEVICES_MAX; i++) {
+        length += (size_t)snprintf(devices + length, sizeof(devices) - length,
+                                   "GPU-%.253s-%u,NVIDIA,1024,5:", words->node, i);
+    }
+    snprintf(devices + length, sizeof(devices) - length, ";");
     snprintf(seconds, sizeof(seconds), "%lld", (long long)time(NULL));
     return json_pack("{s:{s:s}, s:{s:s, s:s, s:s, s:s}}", "labels", "hami.io/vgpu-node",
                      words->node, "annotations", "hami.io/vgpu-node", words->node,
@@ -45,8 +50,10 @@ char *object_pod(const struct object_words *words)
     json_t *metadata = filter_metadata(words);
     json_object_set_new(metadata, "name", json_string(words->pod));
     json_object_set_new(metadata, "namespace", json_string(words->namespace_name));
-    json_t *resources = json_pack("{s:{s:s}, s:{s:s}}", "limits", words->resource, "1",
-                                  "requests", words->resource, "1");
+    char count[12];
+    snprintf(count, sizeof(count), "%u", words->devices);
+    json_t *resources = json_pack("{s:{s:s}, s:{s:s}}", "limits", words->resource, count,
+                                  "requests", words->resource, count);
     return dump(json_pack("{s:s, s:s, s:o, s:{s:s, s:[{s:s, s:s, s:o}]}}", "apiVersion",
                           "v1", "kind", "Pod", "metadata", metadata, "spec",
                           "schedulerName", words->scheduler, "containers", "name", "work",

@@ -14,9 +14,12 @@ struct object_words {
     const char *node;
     const char *scheduler;
     const char *resource;
+    unsigned devices; /* that it asks for, up to OBJECT_DEVICES_MAX */
 };
 
-/* A pod that asks for one device, with the annotations and label of HAMi's filter. */
+#define OBJECT_DEVICES_MAX 8
+
+/* A pod that asks for its devices, with the annotations and label of HAMi's filter. */
 char *object_pod(const struct object_words *words);
 /* The same annotations and label again, as the filter of a later attempt patches them. */
 char *object_filter_patch(const struct object_words *words);

@@ -79,7 +79,10 @@ static void say(struct scheduler *scheduler, const char *event,
 static struct object_words words_of(const struct scheduler *scheduler,
                                     const struct burst_pod *pod)
 {
+    const struct scheduler_options *options = &scheduler->options;
+    size_t turn = (size_t)(pod - scheduler->burst.pods) / scheduler->burst.node_count;
     return (struct object_words){
+        .devices = options->devices[turn % options->device_count],
         .namespace_name = scheduler->options.namespace_name,
         .pod = pod->name,
         .uid = pod->uid,

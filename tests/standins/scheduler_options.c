@@ -8,6 +8,9 @@
 #include <stdlib.h>
 
 #include "duration.h"
+#include "objects.h"
+
+#define DEVICES_IN_TURN 8
 
 static const char help[] =
     "usage: standin-scheduler --kubeconfig FILE --binder URL --nodes NAME [NAME..]\n"
@@ -21,7 +24,8 @@ static const char help[] =
     "  --pods N              default 40\n"
     "  --namespace NAME      default \"default\"\n"
     "  --scheduler-name NAME default hami-scheduler\n"
-    "  --resource NAME       what each pod asks one of; default nvidia.com/gpu\n"
+    "  --resource NAME       what each pod asks for; default nvidia.com/gpu\n"
+    "  --devices N[,N..]     how many of it, in turn; up to 8 numbers, default 1\n"
     "  --patience TIME       a bind call is given up after this; default 30s\n"
     "  --stuck-after TIME    give up when nothing moves for this long; default 60s\n"
     "  --spacing-ms N        between two bind calls for one node; default 5\n"
@@ -57,6 +61,24 @@ static int add_node(struct scheduler_options *options, const char *name)
     longer[options->node_count++] = name;
     options->nodes = longer;
     return 0;
+}
+
+static int read_devices(struct scheduler_options *options, const char *text)
+{
+    options->device_count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        unsigned long count = strtoul(at, &end, 10);
+        if (*at < '1' || *at > '9' || count > OBJECT_DEVICES_MAX ||
+            (*end != ',' && *end != '\0') || options->device_count == DEVICES_IN_TURN) {
+            return complain("--devices wants numbers from 1 to 8, not ", text);
+        }
+        options->devices[options->device_count++] = (unsigned)count;
+        if (*end == '\0') {
+            return -1;
+        }
+        at = end;
+    }
 }
 
 static int read_number(struct scheduler_options *options, int option)
@@ -106,6 +128,8 @@ static int read_option(struct scheduler_options *options, int option)
     case 'r':
         options->resource = optarg;
         return -1;
+    case 'd':
+        return read_devices(options, optarg);
     case 'g':
         options->progress = true;
         return -1;
@@ -146,6 +170,7 @@ int scheduler_options_read(struct scheduler_options *options, int count, char **
         {"namespace", required_argument, NULL, 's'},
         {"scheduler-name", required_argument, NULL, 'c'},
         {"resource", required_argument, NULL, 'r'},
+        {"devices", required_argument, NULL, 'd'},
         {"patience", required_argument, NULL, 't'},
         {"stuck-after", required_argument, NULL, 'u'},
         {"spacing-ms", required_argument, NULL, 'm'},
@@ -158,6 +183,8 @@ int scheduler_options_read(struct scheduler_options *options, int count, char **
         .scheduler_name = "hami-scheduler",
         .resource = "nvidia.com/gpu",
         .pods = 40,
+        .devices = {1},
+        .device_count = 1,
         .patience_ms = 30000,
         .stuck_after_ms = 60000,
         .spacing_ms = 5,

@@ -17,6 +17,8 @@ struct scheduler_options {
     const char **nodes;
     size_t node_count;
     size_t pods;
+    unsigned devices[8]; /* that the pods of a node ask for, in turn */
+    size_t device_count;
     int64_t patience_ms;
     int64_t stuck_after_ms;
     int64_t spacing_ms;

@@ -41,6 +41,7 @@ EXAMPLES = """examples:
   scripts/demo --pods 400 --nodes 10         ten nodes at once
   scripts/demo --pods 20 --allocate-ms 500 --patience 2s
                                              a slow node and an impatient scheduler
+  scripts/demo --side-by-side                pods of 1, 2 and 3 devices, several at once
   scripts/demo --broken blind-patch          what goes wrong with a simpler lock
   scripts/demo --kubernetes                  a real kube-apiserver and kube-scheduler
 """
@@ -80,6 +81,9 @@ def parse(arguments=None):
                         "500ms with --broken leak-on-timeout, so that callers do give up)")
     parser.add_argument("--allocate-ms", type=_count(60000), default=20, metavar="MS",
                         help="how long one Allocate takes (default 20)")
+    parser.add_argument("--side-by-side", action="store_true",
+                        help="pods of 1, 2 and 3 devices in turn; those that can't be taken "
+                        "for one another are between bind and Allocate at the same time")
     parser.add_argument("--json", action="store_true",
                         help="print the checker's figures as JSON on the last line")
     parser.add_argument("--broken", choices=list(BROKEN), metavar="FAULT",
@@ -98,6 +102,9 @@ def parse(arguments=None):
         parser.error("there are more nodes than pods; ask for more --pods")
     if asked.kubernetes and (asked.nodes > 1 or asked.broken):
         parser.error("--kubernetes runs hamid on one node; leave out --nodes and --broken")
+    if asked.side_by_side and (asked.kubernetes or asked.broken):
+        parser.error("--side-by-side runs hamid on the simulated API server; leave out "
+                     "--kubernetes and --broken")
     if asked.patience is None:
         asked.patience = 0.5 if asked.broken == "leak-on-timeout" else 30.0
     return asked

@@ -16,6 +16,8 @@ from demo import building, options
 
 SCHEDULER = "hami-scheduler"
 START_SECONDS = 60
+BESIDE_MOST = 8
+BESIDE_DEVICES = "1,2,3"
 # A pod that waits longer than kube-scheduler's longest back-off and one bind call may count
 # as stuck.
 STUCK_MARGIN = 12.0
@@ -34,6 +36,11 @@ class Burst:
         self.group = processes.Group(self.folder)
         self.nodes = [f"gpu-{number}" for number in range(asked.nodes)]
         self.server = None
+        self.burst_flags = ()
+        if asked.side_by_side:
+            self.scheduler_flags = (f"--side-by-side={BESIDE_MOST}",)
+            self.node_flags = ("--free=scheduler", "--side-by-side")
+            self.burst_flags = (f"--devices={BESIDE_DEVICES}",)
 
     def __enter__(self):
         return self
@@ -57,7 +64,8 @@ class Burst:
         with open(self.folder / "audit.log", encoding="utf-8") as log:
             found = events.read(log)
         return figures.Report(found, figures.Options(
-            allocate_ms=self.asked.allocate_ms, ordered=True))
+            allocate_ms=self.asked.allocate_ms, ordered=True,
+            resources=("nvidia.com/gpu",)))
 
     def kubeconfig(self, user):
         return self.folder / f"kubeconfig-{user}"
@@ -129,7 +137,7 @@ class Burst:
         """Runs the burst and shows its progress; a stuck burst is a result, no error."""
         words = [building.program("tests/standins/standin-scheduler"), "--progress",
                  f"--kubeconfig={self.kubeconfig('kube-scheduler')}", f"--binder={binder}",
-                 f"--pods={self.asked.pods}", f"--scheduler-name={SCHEDULER}",
+                 f"--pods={self.asked.pods}", f"--scheduler-name={SCHEDULER}", *self.burst_flags,
                  f"--patience={options.duration_text(self.asked.patience)}",
                  f"--stuck-after={options.duration_text(self._stuck_after())}",
                  "--nodes", *self.nodes]

@@ -38,6 +38,13 @@ class Burst(unittest.TestCase):
         self.assertEqual((values["failed_binds"], values["fifo_violations"]), (0, 0))
         self.assertLessEqual(values["api_writes_per_pod"], 4)
 
+    def test_pods_that_differ_take_turns_where_nothing_else_is_asked_for(self):
+        self.addCleanup(setattr, simulated, "BESIDE_MOST", simulated.BESIDE_MOST)
+        simulated.BESIDE_MOST = 0
+        values, is_good = self.run_demo("--side-by-side", "--pods", "12", "--allocate-ms", "10")
+        self.assertTrue(is_good, values)
+        self.assertEqual((values["bound"], values["in_flight_max"]), (12, 1))
+
     def test_nodes_do_not_wait_for_each_other(self):
         values, is_good = self.run_demo("--pods", "18", "--nodes", "3", "--allocate-ms", "10")
         self.assertTrue(is_good, values)

@@ -15,7 +15,7 @@ from demo import command, options, screen  # noqa: E402
 GOOD = {"pods": 40, "bound": 40, "allocated": 40, "failed_binds": 0,
         "api_calls_per_pod": 7.0, "makespan_seconds": 1.0, "makespan_over_serial": 1.25,
         "fifo_violations": 0, "double_holds": 0, "covered_locks": 0, "stuck_pods": 0,
-        "locks_left": 0}
+        "locks_left": 0, "in_flight_max": 1, "double_serves": 0, "cover_violations": 0}
 
 
 class Conclusions(unittest.TestCase):
@@ -25,6 +25,14 @@ class Conclusions(unittest.TestCase):
         asked = options.parse([])
         self.assertTrue(command.is_good(asked, GOOD))
         self.assertIn("never two owners at once", command.summary(asked, GOOD))
+
+    def test_pods_side_by_side_keep_no_order_and_are_told_of(self):
+        asked = options.parse(["--side-by-side"])
+        values = {**GOOD, "in_flight_max": 3, "fifo_violations": 7}
+        self.assertTrue(command.is_good(asked, values))
+        self.assertIn("up to 3 at once", command.summary(asked, values))
+        self.assertFalse(command.is_good(asked, {**values, "double_serves": 1}))
+        self.assertFalse(command.is_good(asked, {**values, "cover_violations": 1}))
 
     def test_failed_binds_alone_are_no_fault(self):
         self.assertTrue(command.is_good(options.parse([]), {**GOOD, "failed_binds": 9}))
