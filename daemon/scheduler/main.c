@@ -321,6 +321,7 @@ static void log_start(const struct service *service)
     char expire[32];
     char patience[32];
     char keys[1024];
+    char most[24];
     describe_keys(options->locks, keys, sizeof(keys));
     hamid_duration_format(options->lock_expire_ms, expire, sizeof(expire));
     hamid_duration_format(options->patience_ms, patience, sizeof(patience));
@@ -336,6 +337,10 @@ static void log_start(const struct service *service)
                                        i > 0 ? " " : "", options->ignored.values[i]);
         }
         hamid_log_info(0, "Ignored flags that mean nothing here", "flags", names, NULL);
+    }
+    if (options->side_by_side > 0) {
+        hamid_log_info(0, "Lets pods go side by side", "most",
+                       hamid_log_number(most, options->side_by_side), NULL);
     }
     hamid_log_info(0, "Serving", "version", hami_version(), "listen",
                    service->addresses[0], "metrics",

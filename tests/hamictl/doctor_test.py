@@ -366,6 +366,17 @@ def test_an_agent_of_a_later_version_is_found():
            "node-agents", "warning", "7,free=nobody")
 
 
+def test_nodes_that_let_no_pods_go_side_by_side_are_found_where_hamid_would():
+    flags = with_flags("--patience=600s", "--side-by-side=4")
+
+    def break_it(control_plane):
+        flags(control_plane)
+        for node, word in (("gpu-0", ",side-by-side"), ("gpu-1", "")):
+            control_plane.annotate(node, {"hami.io/mutex.agent": "1,free=scheduler" + word})
+    expect(break_it, "side-by-side", "info", "1 of 2 nodes", "gpu-1", "--side-by-side")
+    expect(flags, "side-by-side", "warning", "no node has hamid node")
+
+
 def test_an_old_lock_is_found_with_what_would_free_it():
     code, findings, _ = found(lambda plane: plane.annotate("gpu-0", {
         "hami.io/mutex.lock": "2026-01-02T03:04:05Z,default,gone"}))

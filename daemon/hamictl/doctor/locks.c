@@ -153,8 +153,6 @@ static void check_old(struct doctor *doctor)
 
 /* ---- agents ---------------------------------------------------------------------- */
 
-#define AGENT_KEY "hami.io/mutex.agent"
-
 /* A node of HAMi's: its plugins say there what devices it has. */
 static bool is_registered(const json_t *annotations)
 {
@@ -180,12 +178,12 @@ static void check_agents(struct doctor *doctor)
     json_array_foreach(doctor->nodes, index, metadata)
     {
         const json_t *annotations = json_object_get(metadata, "annotations");
-        const char *agent = source_text(annotations, AGENT_KEY);
+        const char *agent = source_text(annotations, HAMI_HANDSHAKE_AGENT_KEY);
         if (agent[0] != '\0' && strcmp(agent, "1,free=node") != 0 &&
             strcmp(agent, "1,free=scheduler") != 0 &&
-            strcmp(agent, "1,free=scheduler,side-by-side") != 0) {
+            strcmp(agent, HAMI_HANDSHAKE_AGENT_SIDE_BY_SIDE) != 0) {
             doctor_find(doctor, SEVERITY_WARNING,
-                        json_sprintf("node %s: " AGENT_KEY " is '%.100s'",
+                        json_sprintf("node %s: " HAMI_HANDSHAKE_AGENT_KEY " is '%.100s'",
                                      source_text(metadata, "name"), agent),
                         json_string("A hamid of another version runs there, or somebody "
                                     "else wrote it; who frees the lock is not known."),
@@ -212,6 +210,51 @@ static void check_agents(struct doctor *doctor)
     }
 }
 
+/* ---- side by side ---------------------------------------------------------------- */
+
+/* hamid lets pods go side by side: do the nodes' agents say that they can tell them
+ * apart? */
+static void check_side_by_side(struct doctor *doctor)
+{
+    const char *most = doctor_hamid_flag(doctor, "side-by-side");
+    const json_t *metadata = NULL;
+    const char *without = NULL;
+    size_t with_agent = 0;
+    size_t able = 0;
+    size_t index = 0;
+    if (most == NULL || strcmp(most, "0") == 0) {
+        return;
+    }
+    doctor_begin(doctor, "side-by-side", "nodes let pods go side by side, as hamid does");
+    json_array_foreach(doctor->nodes, index, metadata)
+    {
+        const char *agent = source_text(json_object_get(metadata, "annotations"),
+                                        HAMI_HANDSHAKE_AGENT_KEY);
+        bool is_able = strcmp(agent, HAMI_HANDSHAKE_AGENT_SIDE_BY_SIDE) == 0;
+        with_agent += agent[0] != '\0' ? 1 : 0;
+        able += is_able ? 1 : 0;
+        without = agent[0] != '\0' && !is_able && without == NULL
+                      ? source_text(metadata, "name")
+                      : without;
+    }
+    doctor_note(doctor, "%zu of %zu nodes with hamid node do", able, with_agent);
+    if (able < with_agent || with_agent == 0) {
+        doctor_find(
+            doctor, able == 0 ? SEVERITY_WARNING : SEVERITY_INFO,
+            with_agent == 0
+                ? json_string(
+                      "hamid runs with --side-by-side, and no node has hamid node")
+                : json_sprintf("hamid runs with --side-by-side %s, and %zu of %zu nodes "
+                               "with hamid node do not, such as %s",
+                               most, with_agent - able, with_agent, without),
+            json_string("Pods take turns on such a node, as without the option: no harm, "
+                        "and no gain."),
+            json_string("Where no device plugin of a node looks for its pod by the "
+                        "lock's name, start its hamid node with --free scheduler "
+                        "--side-by-side."));
+    }
+}
+
 void doctor_check_locks(struct doctor *doctor)
 {
     doctor_begin(doctor, "readable-locks", "each lock can be read");
@@ -224,4 +267,5 @@ void doctor_check_locks(struct doctor *doctor)
                 json_array_size(doctor->nodes));
     check_old(doctor);
     check_agents(doctor);
+    check_side_by_side(doctor);
 }
