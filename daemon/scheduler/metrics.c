@@ -115,8 +115,8 @@ static void write_counts(const struct metrics *counts, struct evbuffer *out)
     }
     write_head(out, "hamid_lock_asked_total", "counter",
                "Acquires begun, by whether other pods may be beside theirs.");
-    write_labelled(out, "hamid_lock_asked_total", "pod", "beside", counts->asked_beside);
-    write_labelled(out, "hamid_lock_asked_total", "pod", "exclusive",
+    write_labelled(out, "hamid_lock_asked_total", "kind", "beside", counts->asked_beside);
+    write_labelled(out, "hamid_lock_asked_total", "kind", "exclusive",
                    counts->asked_exclusive);
     write_head(out, "hamid_binds_total", "counter",
                "Bind requests answered, by outcome.");

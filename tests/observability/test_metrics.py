@@ -9,7 +9,7 @@ from observability import worlds
 from observability.worlds import peers
 
 LABELS = {"version", "role", "outcome", "proof", "reason", "verb", "code", "le", "listener",
-          "verdict", "resource", "cause"}
+          "verdict", "resource", "cause", "kind"}
 CALLS_MAX = 7 * 18  # verbs and codes
 
 
