@@ -78,7 +78,7 @@ def test_the_manual_names_each_check_of_doctor_and_no_other():
         report = json.loads(control_plane.hamictl("doctor", "-o", "json").stdout)
     finally:
         control_plane.end()
-    equal(named - {"node-rights"}, {check["check"] for check in report["checks"]})
+    equal(named - {"node-rights", "side-by-side"}, {check["check"] for check in report["checks"]})
 
 
 def test_the_manual_names_each_command():
