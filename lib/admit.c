@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "cover.h"
 #include "errors.h"
 #include "node.h"
 #include "pace.h"
@@ -46,12 +47,13 @@ static bool asks_for(const struct hami_wait *wait, const struct hami_internal_ke
     return found;
 }
 
-/* Who stands before `until` (NULL = all), which has this position, and asks for the key.
- */
-static uint32_t ahead_for(const struct hami_internal_node *node,
+/* Who stands before `until` (NULL = all), which has this position, asks for the key and
+ * can't be beside the waiter. */
+static uint32_t ahead_for(const struct hami_wait *wait,
                           const struct hami_internal_key *key,
                           const struct hami_internal_waiter *until, uint32_t position)
 {
+    const struct hami_internal_node *node = wait->node;
     uint32_t ahead = 0;
 
     if (node->slot_count == key->permits || position > AHEAD_LOOKS) {
@@ -59,7 +61,8 @@ static uint32_t ahead_for(const struct hami_internal_node *node,
     }
     for (const struct hami_internal_waiter *one = node->queue.first; one && one != until;
          one = queue_next(one)) {
-        ahead += asks_for(LIST_ENTRY(one, struct hami_wait, queued), key);
+        const struct hami_wait *other = LIST_ENTRY(one, struct hami_wait, queued);
+        ahead += asks_for(other, key) && hami_internal_cover_excludes(wait, other);
     }
     return ahead;
 }
@@ -80,7 +83,7 @@ static struct outlook look_ahead(const struct hami_wait *wait,
         const struct hami_internal_key *asked = wait_keys(wait)[i];
         struct hami_internal_standing_key key =
             hami_internal_admit_look(node, asked, now_ns);
-        uint32_t ahead = ahead_for(node, asked, until, position);
+        uint32_t ahead = ahead_for(wait, asked, until, position);
         uint64_t expected_ns = hami_internal_pace_expect(
             key.hold_ns, ahead, asked->permits, key.standing, key.oldest_ns);
         outlook.position = ahead > outlook.position ? ahead : outlook.position;

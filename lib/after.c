@@ -26,6 +26,7 @@ void hami_internal_after_init(struct hami_internal_after *after,
     after->sleepers = NULL;
     after->sleepers_end = &after->sleepers;
     after->need_call = after->need_grant = after->need_lease = false;
+    after->need_permits = false;
     after->lost = after->wake = false;
     after->need_room = 0;
     after->abort = after->free_call = NULL;
@@ -89,7 +90,7 @@ void hami_internal_after_change(struct hami_internal_after *after,
     struct hami_owner before = {slot->before.namespace_name, slot->before.name,
                                 slot->before.uid};
     struct hami_owner to = {record->namespace_name, record->name, record->uid};
-    bool is_free = record->kind == HAMI_LOCK_FREE;
+    bool is_free = record->kind == HAMI_LOCK_FREE || how == HAMI_HAND_OVER_NONE;
     bool is_taken_over = how == HAMI_HAND_OVER_TAKEOVER;
 
     if (!after->lock->config.changed ||
@@ -114,7 +115,7 @@ void hami_internal_after_change(struct hami_internal_after *after,
     (void)snprintf(node, HAMI_NODELOCK_NODE_MAX + 1, "%s", after->node->name);
     keep_owner(texts[0], slot->before.told ? &unknown : &before, &change->from);
     slot->before.told = true;
-    keep_owner(texts[1], &to, &change->to);
+    keep_owner(texts[1], is_free ? &unknown : &to, &change->to);
     after->change_count++;
 }
 

@@ -63,9 +63,12 @@ hami_call *hami_internal_call_get(struct hami_nodelock *lock, size_t edits)
 
 size_t hami_internal_call_edits(const struct hami_internal_node *node)
 {
-    return 2 * node->slot_count <= HAMI_INTERNAL_CALL_EDITS_FEW
-               ? HAMI_INTERNAL_CALL_EDITS_FEW
-               : HAMI_INTERNAL_CALL_EDITS_MAX;
+    /* A read may ask for the node's mark besides. */
+    size_t edits = 2 * node->slot_count;
+
+    return edits <= HAMI_INTERNAL_CALL_EDITS_FEW     ? HAMI_INTERNAL_CALL_EDITS_FEW
+           : edits < HAMI_INTERNAL_CALL_EDITS_BESIDE ? HAMI_INTERNAL_CALL_EDITS_BESIDE
+                                                     : HAMI_INTERNAL_CALL_EDITS_MAX;
 }
 
 void hami_internal_call_fetch(struct hami_internal_node *node)
@@ -108,6 +111,8 @@ void hami_internal_call_reset(hami_call *call)
     call->edit_count = 0;
     call->version[0] = '\0';
     call->revocation[0] = '\0';
+    call->cover_from = NULL;
+    call->cover_fence = 0;
     call->wants_read = false;
     call->data = NULL;
     memset(&call->owner, 0, sizeof(call->owner));

@@ -14,6 +14,8 @@
 #define HAMI_INTERNAL_CALL_EDITS_MAX (2 * HAMI_INTERNAL_KEYS_MAX)
 /* Enough for nearly all nodes, of which thousands may have a call at a time. */
 #define HAMI_INTERNAL_CALL_EDITS_FEW 4
+/* For a node with permits: to read them all, and the node's mark. */
+#define HAMI_INTERNAL_CALL_EDITS_BESIDE 20
 
 /* Facts copied into one block with their texts. */
 struct hami_internal_facts {
@@ -57,6 +59,10 @@ struct hami_call {
     size_t edit_count, edit_capacity;
     char version[64];
     char memory[64]; /* text of a released lease */
+    /* of a removal from a permit: what it makes of the cover; see cover.h */
+    struct hami_internal_slot *cover_from; /* a copy of this permit's pair; NULL = none */
+    uint64_t cover_fence; /* if it is freed: of its memory; 0 = it stays as it is */
+    char cover_memory[64];
     uint64_t deadline_ns;
     struct hami_owner owner;
     char owner_text[64 + 254 + HAMI_NODELOCK_UID_MAX + 1]; /* what owner points to */

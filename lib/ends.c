@@ -12,6 +12,7 @@
 #include "admit.h"
 #include "after.h"
 #include "cancel.h"
+#include "cover.h"
 #include "errors.h"
 #include "grant.h"
 #include "node.h"
@@ -307,6 +308,9 @@ static void end_late(struct hami_wait *wait, struct hami_internal_after *after)
     const struct hami_internal_node *node = wait->node;
     const struct hami_internal_slot *slot =
         hami_internal_node_slot(node, wait_keys(wait)[0], 0);
+    if (slot && hami_internal_cover_is_used(node, slot->key)) {
+        slot = hami_internal_cover_in_way(wait, NULL);
+    }
     int failure = wait->lease ? wait->lease->turn.failure : 0;
 
     failure = failure ? failure : node->failure;

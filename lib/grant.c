@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See grant.h. One block a grant: owner, value and lease text stand behind the struct. */
+/* See grant.h. One block a grant: owner, value, lease text and calls stand behind the
+ * struct. */
 #include "grant.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "memory.h"
 #include "record.h"
 
-enum { TEXTS = 5 }; /* namespace, name, uid, value, lease */
+enum { TEXTS = 6 }; /* namespace, name, uid, value, lease, calls */
 
 static size_t sum(const size_t *sizes)
 {
@@ -35,17 +36,20 @@ static void lay_out(struct hami_internal_grant *grant, const size_t *sizes, char
     grant->value = texts[3];
     grant->lease = texts[4];
     grant->lease_size = sizes[4];
+    grant->calls = sizes[5] > 0 ? texts[5] : NULL;
 }
 
+/* @calls  NULL = none */
 static void measure(const struct hami_nodelock *lock, const struct hami_owner *owner,
-                    size_t *sizes)
+                    const char *calls, size_t *sizes)
 {
     sizes[0] = strlen(owner->namespace_name) + 1;
     sizes[1] = strlen(owner->name) + 1;
     sizes[2] = strlen(owner->uid) + 1;
     sizes[3] = sizeof("0000-00-00T00:00:00Z,,") + sizes[0] + sizes[1];
-    sizes[4] =
-        hami_internal_record_lease_size(sizes[3], sizes[2], lock->holder_length, 0);
+    sizes[5] = calls ? strlen(calls) + 1 : 0;
+    sizes[4] = hami_internal_record_lease_size(sizes[3], sizes[2], lock->holder_length,
+                                               sizes[5]);
 }
 
 struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *lock,
@@ -72,12 +76,13 @@ void hami_internal_grant_clear(struct hami_internal_grant *grant)
 
 bool hami_internal_grant_name(const struct hami_nodelock *lock,
                               struct hami_internal_grant *grant,
-                              const struct hami_owner *owner, size_t *room)
+                              const struct hami_owner *owner, const char *calls,
+                              size_t *room)
 {
     size_t sizes[TEXTS];
     char *texts[TEXTS];
 
-    measure(lock, owner, sizes);
+    measure(lock, owner, calls, sizes);
     *room = sum(sizes);
     if (!grant || grant->room < *room) {
         return false;
@@ -86,14 +91,17 @@ bool hami_internal_grant_name(const struct hami_nodelock *lock,
     memcpy(texts[0], owner->namespace_name, sizes[0]);
     memcpy(texts[1], owner->name, sizes[1]);
     memcpy(texts[2], owner->uid, sizes[2]);
+    if (calls) {
+        memcpy(texts[5], calls, sizes[5]);
+    }
     return true;
 }
 
 struct hami_internal_grant *
 hami_internal_grant_new_spare(const struct hami_nodelock *lock)
 {
-    const size_t sizes[TEXTS] = {64, 254, HAMI_NODELOCK_UID_MAX + 1, HAMI_LOCK_VALUE_MAX,
-                                 HAMI_LEASE_TEXT_MAX};
+    const size_t sizes[TEXTS] = {
+        64, 254, HAMI_NODELOCK_UID_MAX + 1, HAMI_LOCK_VALUE_MAX, HAMI_LEASE_TEXT_MAX, 0};
     char *texts[TEXTS];
     struct hami_internal_grant *grant = hami_internal_grant_new(lock, sum(sizes));
 
@@ -123,7 +131,9 @@ hami_internal_grant_lease_text(const struct hami_nodelock *lock,
                                              .fence = grant->fence,
                                              .attempt = grant->attempt,
                                              .hold_ms = lock->config.hold_limit_ms,
-                                             .free_by_scheduler = grant->by_scheduler};
+                                             .free_by_scheduler = grant->by_scheduler,
+                                             .calls =
+                                                 grant->is_beside ? grant->calls : NULL};
 }
 
 void hami_internal_grant_adopt(struct hami_internal_grant *spare,

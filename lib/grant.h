@@ -15,10 +15,11 @@ struct hami_internal_grant *hami_internal_grant_new(const struct hami_nodelock *
 void hami_internal_grant_clear(struct hami_internal_grant *grant);
 
 /* Makes it an owner's. False if there is not room enough: `*room` says how much it takes.
- */
+ * @calls  of the owner; NULL = none */
 bool hami_internal_grant_name(const struct hami_nodelock *lock,
                               struct hami_internal_grant *grant,
-                              const struct hami_owner *owner, size_t *room);
+                              const struct hami_owner *owner, const char *calls,
+                              size_t *room);
 
 /* A grant that can take over any record of ours found in the store (see _adopt). */
 struct hami_internal_grant *

@@ -88,8 +88,12 @@ struct hami_internal_record_key {
 struct hami_internal_key {
     char name[HAMI_NODELOCK_KEY_MAX + 1];
     size_t permits;
+    bool beside; /* it has one permit, the cover, and HAMI_INTERNAL_BESIDE_MAX records
+                    more, for pods beside each other: see cover.h */
     struct hami_internal_record_key records[];
 };
+
+#define HAMI_INTERNAL_BESIDE_MAX HAMI_NODELOCK_SIDE_BY_SIDE_MAX
 
 /* A buffer for a text. */
 struct hami_internal_text {
@@ -112,6 +116,8 @@ struct hami_internal_slot {
     struct hami_internal_pair pair;
     struct hami_lock_record record; /* the pair, taken apart */
     uint64_t version_number;        /* node version of this knowledge; 0 = not a number */
+    uint64_t pair_version;          /* node version at which a read or a watch first told
+                                       this pair, or the one that we have replaced */
     uint64_t first_seen_ns;         /* of this very pair */
     uint64_t sight;                 /* counts the pairs seen here, one after the other */
     uint64_t max_fence;             /* seen here */
@@ -138,6 +144,18 @@ struct hami_internal_slot {
     struct hami_internal_pace pace; /* of the key, kept in the slot of its permit 0 */
 };
 
+/* The cover, as long as it is a copy of the lock in some permit: nobody's own. */
+static inline bool slot_is_copy(const struct hami_internal_slot *slot)
+{
+    return slot->record.calls[0] != '\0' && slot->permit == 0 && slot->key->beside;
+}
+
+/* A record of pods that are beside each other. */
+static inline bool slot_is_permit(const struct hami_internal_slot *slot)
+{
+    return slot->permit > 0 && slot->key->beside;
+}
+
 enum hami_internal_grant_state {
     GRANT_READY = 0, /* made ahead; not written */
     GRANT_TAKING,    /* the write is in flight or in doubt */
@@ -161,6 +179,8 @@ struct hami_internal_grant {
     enum hami_internal_reason takes_from; /* what freed the lock that it replaces; NONE =
                                              there was none, or it was ours to pass on */
     char *value, *lease;     /* lock value and lease text as written; behind the struct */
+    const char *calls;       /* of its pod; NULL = it is exclusive */
+    bool is_beside;          /* it stands in a permit, and its lease has the calls */
     size_t lease_size, room; /* room: for all texts */
     size_t value_bytes, lease_bytes; /* as written */
     struct hami_internal_facts
@@ -220,13 +240,21 @@ enum hami_internal_asker {
     ASKER_SUSPECT /* a watch contradicts: read it now, wherever it stands in the queue */
 };
 
-/* What few waits have: a group, a cancel flag. It stands behind the wait. */
+/* What few waits have: a group, a cancel flag, calls. It stands behind the wait. */
 struct hami_internal_extra {
     struct hami_internal_member member; /* wait.queued.member */
     const char *group;                  /* NULL = none */
+    const char *calls;                  /* NULL = none */
+    struct hami_internal_call_set *set; /* of the calls; NULL = none */
     struct hami_wait *wait;
     hami_cancel *cancel;
     struct hami_internal_list cancel_link; /* cancel.waits; cancel's mutex */
+};
+
+/* Calls of a pod by their hashes: see beside.h. */
+struct hami_internal_call_set {
+    size_t count;
+    uint64_t hashes[HAMI_NODELOCK_CALL_COUNT_MAX];
 };
 
 /* How a wait ended: the parts of its hami_error. */
@@ -276,6 +304,7 @@ struct hami_internal_blocked {
     const struct hami_internal_key *keys[HAMI_NODELOCK_KEYS_MAX];
     struct hami_internal_parking parking;
     char text[HAMI_INTERNAL_END_TEXT];
+    struct hami_internal_call_set set;
 };
 
 static inline const struct hami_internal_key *const *
@@ -329,6 +358,9 @@ struct hami_internal_node {
     uint64_t now_ns; /* the clock, read when the mutex was taken or a call was made */
     struct hami_internal_slot *slots[HAMI_INTERNAL_KEYS_MAX];
     size_t slot_count;
+    /* of the key that may have pods beside each other: its records, among the slots */
+    struct hami_internal_slot *cover, *permits[HAMI_INTERNAL_BESIDE_MAX];
+    bool has_permits;                         /* all are there */
     const struct hami_internal_key *free_key; /* while there are no slots: a watch told
                                                  that nothing stands under it; or NULL */
     uint64_t free_number, free_ns; /* the version that showed it last; since when */
@@ -362,6 +394,7 @@ struct hami_internal_node {
     char date[22];       /* hami_internal_record_date() of the last take; "" = none */
     uint64_t max_fence;  /* seen on this node */
     bool leaves_freeing; /* its node side leaves it to the scheduler side */
+    bool takes_beside;   /* likewise, and it finds each call's pod, and we may use that */
     bool want_read;
     uint64_t read_ns;   /* when the last good read began; 0 = never */
     uint64_t reread_ns; /* a read is due then; HAMI_DEADLINE_NEVER = none */
@@ -384,7 +417,7 @@ struct hami_internal_after {
     struct hami_internal_list ended_grants;             /* to be freed */
     struct hami_internal_facts *facts[8];               /* to be freed */
     size_t fact_count;
-    bool need_call, need_grant, need_lease, lost, wake;
+    bool need_call, need_grant, need_lease, need_permits, lost, wake;
     size_t need_room; /* of a waiter's grant; 0 = none is needed */
     struct hami_internal_parking *sleepers, **sleepers_end; /* to be woken: see park.h */
     hami_call *abort; /* with a reference of its own */

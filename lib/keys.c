@@ -12,15 +12,19 @@
 static struct hami_internal_key *make(struct hami_nodelock *lock, const char *name)
 {
     size_t permits = lock->config.permits;
+    /* Whatever is configured here: another manager may use them. */
+    bool beside = permits == 1 && strcmp(name, lock->config.key) == 0;
+    size_t records = beside ? 1 + HAMI_INTERNAL_BESIDE_MAX : permits;
     struct hami_internal_key *key = hami_internal_memory_zero(
-        hami_internal_allocator(lock), sizeof(*key) + permits * sizeof(key->records[0]));
+        hami_internal_allocator(lock), sizeof(*key) + records * sizeof(key->records[0]));
 
     if (!key) {
         return NULL;
     }
     (void)snprintf(key->name, sizeof(key->name), "%s", name);
     key->permits = permits;
-    for (size_t i = 0; i < permits; i++) {
+    key->beside = beside;
+    for (size_t i = 0; i < records; i++) {
         struct hami_internal_record_key *record = &key->records[i];
         (void)snprintf(record->lock, sizeof(record->lock), "%s", name);
         (void)hami_lease_key(name, record->lease, sizeof(record->lease));

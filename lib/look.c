@@ -110,9 +110,16 @@ static void judge(const struct hami_internal_round *round,
 static bool has_rival(const struct hami_internal_round *round,
                       const struct hami_internal_slot *slot)
 {
-    return slot->rival_ns != 0 &&
-           round->now_ns < slot->rival_ns + HAMI_INTERNAL_RIVAL_NS &&
-           slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX;
+    uint64_t rival_ns = slot->rival_ns;
+
+    if (slot->hand_overs < HAMI_INTERNAL_HAND_OVERS_MAX) {
+        return false;
+    }
+    /* Another's take beside shows in the cover, whichever permit it takes. */
+    if (slot_is_permit(slot) && round->node->cover->rival_ns > rival_ns) {
+        rival_ns = round->node->cover->rival_ns;
+    }
+    return rival_ns != 0 && round->now_ns < rival_ns + HAMI_INTERNAL_RIVAL_NS;
 }
 
 /*
@@ -162,6 +169,10 @@ static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
     raise_alarm(round, slot);
     if (judgement.verdict == VERDICT_TAKE) {
         return look_at_takeable(round, slot);
+    }
+    if (round->glances) {
+        hami_internal_serve_consider(round->node, judgement.next_ns);
+        return LOOK_BLOCKED;
     }
     if (judgement.verdict == VERDICT_REVOKE && round->now_ns >= slot->revoke_next_ns) {
         return start_revoke(round, slot);

@@ -6,6 +6,8 @@
 
 #include "internal.h"
 
+struct hami_internal_claims; /* beside.h */
+
 enum hami_internal_look {
     LOOK_AVAILABLE = 0, /* one guarded write can take it */
     LOOK_BLOCKED,
@@ -17,7 +19,9 @@ struct hami_internal_round {
     struct hami_internal_node *node;
     struct hami_internal_after *after;
     uint64_t now_ns;
-    uint64_t claimed; /* bit i: slots[i] is spoken for */
+    uint64_t claimed;                    /* bit i: slots[i] is spoken for */
+    struct hami_internal_claims *claims; /* calls that are; NULL = nobody comes beside */
+    bool glances;                        /* a look is to start nothing */
 };
 
 /* Can this waiter have the record now? May start one operation. */

@@ -13,6 +13,7 @@
 
 #include "after.h"
 #include "call.h"
+#include "cover.h"
 #include "grant.h"
 #include "node.h"
 #include "protocol.h"
@@ -98,6 +99,11 @@ static bool plan_read(struct hami_internal_node *node, uint64_t now,
         hami_internal_call_add(call, HAMI_EDIT_READ, names->lock, NULL, NULL);
         hami_internal_call_add(call, HAMI_EDIT_READ, names->lease, NULL, NULL);
     }
+    if (call && node->lock->config.side_by_side > 0 &&
+        node->slot_count < HAMI_INTERNAL_KEYS_MAX) {
+        hami_internal_call_add(call, HAMI_EDIT_READ, HAMI_HANDSHAKE_AGENT_KEY, NULL,
+                               NULL);
+    }
     return true;
 }
 
@@ -139,6 +145,25 @@ static bool plan_revocations(struct hami_internal_node *node, uint64_t now,
     return false;
 }
 
+static void plan_removal(struct hami_internal_node *node, hami_call *call,
+                         struct hami_internal_grant *grant)
+{
+    node->operation_grant = grant;
+    grant->write_deadline_ns = call->deadline_ns;
+    (void)hami_lease_memory_format(grant->fence, call->memory, sizeof(call->memory));
+    if (slot_is_permit(grant->slots[0])) {
+        hami_internal_cover_plan_removal(node, call, grant);
+        return;
+    }
+    for (size_t i = 0; i < grant->slot_count; i++) {
+        const struct hami_internal_slot *slot = grant->slots[i];
+        const struct hami_internal_record_key *names = &slot->key->records[slot->permit];
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, grant->value, NULL);
+        hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, grant->lease,
+                               call->memory);
+    }
+}
+
 static bool plan_removals(struct hami_internal_node *node, uint64_t now,
                           struct hami_internal_after *after)
 {
@@ -149,21 +174,13 @@ static bool plan_removals(struct hami_internal_node *node, uint64_t now,
         if (!is_due(node, grant, now)) {
             continue;
         }
+        if (slot_is_permit(grant->slots[0]) && !hami_internal_cover_is_known(node)) {
+            node->want_read = true;
+            return plan_read(node, now, after);
+        }
         hami_call *call = hami_internal_machine_begin(node, OPERATION_REMOVE, after);
         if (call) {
-            node->operation_grant = grant;
-            grant->write_deadline_ns = call->deadline_ns;
-            (void)hami_lease_memory_format(grant->fence, call->memory,
-                                           sizeof(call->memory));
-            for (size_t i = 0; i < grant->slot_count; i++) {
-                const struct hami_internal_slot *slot = grant->slots[i];
-                const struct hami_internal_record_key *names =
-                    &slot->key->records[slot->permit];
-                hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, grant->value,
-                                       NULL);
-                hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, grant->lease,
-                                       call->memory);
-            }
+            plan_removal(node, call, grant);
         }
         return true;
     }
@@ -196,7 +213,7 @@ static bool adopt_strays(struct hami_internal_node *node,
     for (size_t i = 0; i < node->slot_count; i++) {
         struct hami_internal_slot *slot = node->slots[i];
         if (!slot->known || slot->grant || !slot->record.has_lease ||
-            strcmp(slot->record.holder, node->lock->holder) != 0) {
+            slot_is_copy(slot) || strcmp(slot->record.holder, node->lock->holder) != 0) {
             continue;
         }
         if (!adopt(node, slot, false, after)) {
@@ -214,7 +231,7 @@ static bool is_left_behind(const struct hami_internal_node *node,
                            const struct hami_internal_slot *slot)
 {
     return slot->known && !slot->grant && slot->record.kind == HAMI_LOCK_OWNED &&
-           slot->record.has_lease && slot->facts &&
+           slot->record.has_lease && !slot_is_copy(slot) && slot->facts &&
            hami_internal_protocol_is_final(&slot->facts->facts, slot->record.uid,
                                            node->name, slot->record.fence);
 }
@@ -250,11 +267,48 @@ static bool adopt_left_behind(struct hami_internal_node *node, uint64_t now,
     return false;
 }
 
+/*
+ * A cover that is a copy of no lock any more, while nobody waits who would take it: an
+ * operator, say, removed the lock by hand. Another manager's is left to it for as long as
+ * an owner may stay unbound.
+ */
+static bool adopt_bare_cover(struct hami_internal_node *node, uint64_t now,
+                             struct hami_internal_after *after)
+{
+    struct hami_internal_slot *cover = node->cover;
+
+    if (!node->has_permits || node->queue.first || !hami_internal_cover_is_bare(node)) {
+        return false;
+    }
+    bool is_ours = strcmp(cover->record.holder, node->lock->holder) == 0;
+    uint64_t due_ns = cover->first_seen_ns + node->lock->config.hold_limit_ms * NS_PER_MS;
+    if (!is_ours && now < due_ns) {
+        hami_internal_serve_consider(node, due_ns);
+        return false;
+    }
+    if (!adopt(node, cover, true, after)) {
+        return true;
+    }
+    hami_internal_after_log(after, HAMI_LOG_WARNING,
+                            "Cover of node %s, a copy of pod %s/%s's lock that is gone, "
+                            "is being removed",
+                            node->name, cover->record.namespace_name, cover->record.name);
+    return false;
+}
+
 /* Ours, and left to the node side by all who had a share in it. */
 static bool is_handed_off(const struct hami_internal_grant *grant)
 {
     return grant && grant->state == GRANT_STANDING && grant->handed_off && !grant->gone &&
            grant->shares == 0;
+}
+
+/* Somebody waits who may take it. A permit that is done, though, is the first that is
+ * taken: if it still stands after a while, those who wait have no use for it. */
+static bool is_wanted(const struct hami_internal_node *node,
+                      const struct hami_internal_slot *slot)
+{
+    return node->queue.first && !slot_is_permit(slot);
 }
 
 /*
@@ -264,10 +318,13 @@ static bool is_handed_off(const struct hami_internal_grant *grant)
  */
 static void give_back_done(struct hami_internal_node *node, uint64_t now)
 {
-    for (size_t i = 0; i < node->slot_count && !node->queue.first; i++) {
+    bool waits = node->queue.first && !node->has_permits;
+
+    for (size_t i = 0; i < node->slot_count && !waits; i++) {
         struct hami_internal_slot *slot = node->slots[i];
         uint64_t due_ns = slot->facts_ns + HAMI_INTERNAL_DONE_STANDS_NS;
-        if (!slot->known || !slot->facts || !is_handed_off(slot->grant) ||
+        if (!slot->known || is_wanted(node, slot) || !slot->facts ||
+            !is_handed_off(slot->grant) ||
             !hami_internal_protocol_is_done(&slot->record, &slot->facts->facts,
                                             node->name)) {
             continue;
@@ -302,7 +359,8 @@ void hami_internal_machine_plan(struct hami_internal_node *node,
         return;
     }
     if (atomic_load(&node->lock->freed) || plan_read(node, now, after) || node->doubt ||
-        adopt_strays(node, after) || adopt_left_behind(node, now, after)) {
+        adopt_strays(node, after) || adopt_left_behind(node, now, after) ||
+        adopt_bare_cover(node, now, after)) {
         return;
     }
     give_back_done(node, now);

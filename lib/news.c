@@ -8,6 +8,7 @@
 
 #include "after.h"
 #include "call.h"
+#include "cover.h"
 #include "errors.h"
 #include "keys.h"
 #include "manager.h"
@@ -66,15 +67,12 @@ static void free_pair(const struct hami_nodelock *lock, struct hami_internal_pai
 static void learn_mode(struct hami_internal_node *node,
                        const struct hami_node_record *record)
 {
-    const char *mark = find_annotation(record, HAMI_HANDSHAKE_AGENT_KEY);
-
-    node->leaves_freeing =
-        (node->lock->config.flags & HAMI_NODELOCK_FREE_BY_SCHEDULER) != 0 && mark &&
-        (strcmp(mark, HAMI_INTERNAL_FREE_BY_SCHEDULER) == 0 ||
-         strcmp(mark, HAMI_INTERNAL_SIDE_BY_SIDE) == 0);
+    hami_internal_cover_learn_mark(node,
+                                   find_annotation(record, HAMI_HANDSHAKE_AGENT_KEY));
 }
 
-/* Slots are only ever added, so an index stays what it is while the mutex is let go. */
+/* Slots are only ever added, so an index stays what it is while the mutex is let go. The
+ * cover, which is before its permits, is told after them: see cover.c. */
 static int tell_slots(struct hami_internal_node *node,
                       const struct hami_node_record *record)
 {
@@ -87,7 +85,7 @@ static int tell_slots(struct hami_internal_node *node,
     for (size_t i = 0; i < count; i++) {
         struct hami_internal_after after;
         struct hami_internal_pair pair = {.lock = NULL};
-        struct hami_internal_slot *slot = node->slots[i];
+        struct hami_internal_slot *slot = node->slots[count - 1 - i];
         int code =
             copy_pair(node->lock, record, &slot->key->records[slot->permit], &pair);
         if (code == 0) {
@@ -109,16 +107,34 @@ static int tell_slots(struct hami_internal_node *node,
     return 0;
 }
 
+static bool has_record(const struct hami_node_record *record,
+                       const struct hami_internal_key *key, size_t permit)
+{
+    return find_annotation(record, key->records[permit].lock) ||
+           find_annotation(record, key->records[permit].lease);
+}
+
+/* Something stands, or stood, in a record beside the cover. */
+static bool has_permits(const struct hami_node_record *record,
+                        const struct hami_internal_key *key)
+{
+    bool found = false;
+
+    for (size_t i = 1; key->beside && i <= HAMI_INTERNAL_BESIDE_MAX && !found; i++) {
+        found = has_record(record, key, i);
+    }
+    return found;
+}
+
 static bool is_bare(const struct hami_node_record *record,
                     const struct hami_internal_key *key)
 {
     for (size_t permit = 0; permit < key->permits; permit++) {
-        if (find_annotation(record, key->records[permit].lock) ||
-            find_annotation(record, key->records[permit].lease)) {
+        if (has_record(record, key, permit)) {
             return false;
         }
     }
-    return true;
+    return !has_permits(record, key);
 }
 
 /*
@@ -167,7 +183,8 @@ int hami_nodelock_observe(hami_nodelock *lock, const char *node_name,
     }
     code = hami_internal_keys_get(lock, lock->config.key, &key);
     if (code == 0 && !note_free(node, key, &known)) {
-        code = hami_internal_node_add_keys(node, &key, 1);
+        code = has_permits(&known, key) ? hami_internal_node_add_permits(node, key)
+                                        : hami_internal_node_add_keys(node, &key, 1);
         code = code < 0 ? code : tell_slots(node, &known);
     }
     hami_internal_nodes_unpin(node);
@@ -190,7 +207,7 @@ int hami_nodelock_forget(hami_nodelock *lock, const char *node_name)
     (void)pthread_mutex_lock(&node->mutex);
     hami_internal_after_init(&after, node);
     hami_internal_node_end_all_waits(node, HAMI_E_NODE, &after, "the node is gone");
-    node->leaves_freeing = false;
+    hami_internal_cover_learn_mark(node, NULL);
     node->free_key = NULL;
     node->free_number = 0;
     for (size_t i = 0; i < node->slot_count; i++) {
@@ -254,7 +271,7 @@ static bool is_holder(const struct hami_internal_node *node,
                       const struct hami_owner_facts *facts)
 {
     return slot->known && slot->record.kind == HAMI_LOCK_OWNED &&
-           slot->record.has_lease &&
+           slot->record.has_lease && !slot_is_copy(slot) &&
            is_owner(slot->record.namespace_name, slot->record.name, owner) &&
            hami_internal_protocol_is_final(facts, slot->record.uid, node->name,
                                            slot->record.fence);

@@ -192,6 +192,16 @@ static void learn_free(struct hami_internal_node *node, struct hami_internal_slo
     }
 }
 
+/* The cover and the permits are found without a search. */
+static void list_beside(struct hami_internal_node *node, struct hami_internal_slot *slot)
+{
+    if (slot_is_permit(slot)) {
+        node->permits[slot->permit - 1] = slot;
+    } else if (slot->key->beside) {
+        node->cover = slot;
+    }
+}
+
 static int add_slot(struct hami_internal_node *node, const struct hami_internal_key *key,
                     size_t permit)
 {
@@ -208,6 +218,7 @@ static int add_slot(struct hami_internal_node *node, const struct hami_internal_
     if (slot && !hami_internal_node_slot(node, key, permit)) {
         if (node->slot_count < HAMI_INTERNAL_KEYS_MAX) {
             learn_free(node, slot);
+            list_beside(node, slot);
             node->slots[node->slot_count++] = slot;
             slot = NULL;
         } else {
@@ -239,19 +250,50 @@ bool hami_internal_node_is_fit(const struct hami_internal_node *node,
                 return false;
             }
         }
+        if (keys[i]->beside && node->takes_beside && !node->has_permits) {
+            return false;
+        }
     }
     return node->history && node->history->size == history_size(node);
+}
+
+int hami_internal_node_add_permits(struct hami_internal_node *node,
+                                   const struct hami_internal_key *key)
+{
+    for (size_t permit = 0; permit <= HAMI_INTERNAL_BESIDE_MAX; permit++) {
+        int code = add_slot(node, key, permit);
+        if (code < 0) {
+            return code;
+        }
+    }
+    (void)pthread_mutex_lock(&node->mutex);
+    node->has_permits = true;
+    (void)pthread_mutex_unlock(&node->mutex);
+    return 0;
+}
+
+static bool wants_permits(struct hami_internal_node *node,
+                          const struct hami_internal_key *key)
+{
+    (void)pthread_mutex_lock(&node->mutex);
+    bool wants = key->beside && node->takes_beside && !node->has_permits;
+    (void)pthread_mutex_unlock(&node->mutex);
+    return wants;
 }
 
 int hami_internal_node_add_keys(struct hami_internal_node *node,
                                 const struct hami_internal_key *const *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        for (size_t permit = 0; permit < keys[i]->permits; permit++) {
-            int code = add_slot(node, keys[i], permit);
-            if (code < 0) {
-                return code;
-            }
+        int code = 0;
+        for (size_t permit = 0; permit < keys[i]->permits && code == 0; permit++) {
+            code = add_slot(node, keys[i], permit);
+        }
+        if (code == 0 && wants_permits(node, keys[i])) {
+            code = hami_internal_node_add_permits(node, keys[i]);
+        }
+        if (code < 0) {
+            return code;
         }
     }
     return 0;
@@ -347,7 +389,7 @@ bool hami_internal_node_is_shared(const struct hami_internal_grant *grant,
 bool hami_internal_node_is_own(const struct hami_internal_slot *slot,
                                const struct hami_owner *owner)
 {
-    return slot->known && !slot->grant && !slot->revoked &&
+    return slot->known && !slot->grant && !slot->revoked && !slot_is_copy(slot) &&
            hami_internal_protocol_is_own(&slot->record, owner->namespace_name,
                                          owner->name, owner->uid);
 }

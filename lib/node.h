@@ -27,6 +27,11 @@ int hami_internal_node_add_keys(struct hami_internal_node *node,
                                 const struct hami_internal_key *const *keys,
                                 size_t count);
 
+/* Makes sure that the node has the records beside the cover of a key that may have them.
+ * Takes the node's mutex itself. Returns as hami_internal_node_add_keys() */
+int hami_internal_node_add_permits(struct hami_internal_node *node,
+                                   const struct hami_internal_key *key);
+
 /* Makes sure that the node remembers its hand-overs. Takes the node's mutex itself.
  * Returns 0, HAMI_E_NOMEM */
 int hami_internal_node_add_history(struct hami_internal_node *node);
@@ -55,15 +60,20 @@ void hami_internal_node_taken(struct hami_internal_node *node,
                               struct hami_internal_slot *slot,
                               const struct hami_internal_grant *grant,
                               struct hami_internal_after *after);
+/* @fence  of the memory */
 void hami_internal_node_freed(struct hami_internal_node *node,
-                              struct hami_internal_slot *slot,
-                              const struct hami_internal_grant *grant, const char *memory,
-                              struct hami_internal_after *after);
+                              struct hami_internal_slot *slot, uint64_t fence,
+                              const char *memory, struct hami_internal_after *after);
+/* Our write has put a copy of this permit's pair into the cover. */
+void hami_internal_node_covered(struct hami_internal_node *node,
+                                const struct hami_internal_slot *permit,
+                                struct hami_internal_after *after);
 
-/* Sets the pair of a slot by swapping buffers with `pair`. */
+/* Sets the pair of a slot by swapping buffers with `pair`.
+ * @number  of the node's version that has it; 0 = it is none */
 void hami_internal_node_swap_pair(struct hami_internal_node *node,
                                   struct hami_internal_slot *slot,
-                                  struct hami_internal_pair *pair,
+                                  struct hami_internal_pair *pair, uint64_t number,
                                   struct hami_internal_after *after);
 
 /* The node's version as an answer or a watch told it; older numbers are ignored.

@@ -65,8 +65,7 @@ static void apply_news(struct hami_internal_node *node, struct hami_internal_slo
         node->want_read = slot->known || node->queue.first != NULL;
         return;
     }
-    hami_internal_node_swap_pair(node, slot, pair, after);
-    slot->version_number = number;
+    hami_internal_node_swap_pair(node, slot, pair, number, after);
     if (grant) {
         hami_internal_node_review(node, grant, after);
     }
@@ -134,8 +133,7 @@ void hami_internal_outcome_apply(struct hami_internal_node *node,
         hami_internal_outcome_took(node, node->operation_grant, answer, after);
         break;
     case OPERATION_REMOVE:
-        hami_internal_outcome_removed(node, node->operation_grant, answer, call->memory,
-                                      after);
+        hami_internal_outcome_removed(node, node->operation_grant, call, after);
         break;
     case OPERATION_INSPECT_ASKER:
         if (node->operation_wait) {

@@ -16,11 +16,10 @@ void hami_internal_outcome_took(struct hami_internal_node *node,
                                 struct hami_internal_grant *grant,
                                 const struct hami_internal_answer *answer,
                                 struct hami_internal_after *after);
-/* @memory  text that the lease has now, if the removal went well */
 void hami_internal_outcome_removed(struct hami_internal_node *node,
                                    struct hami_internal_grant *grant,
-                                   const struct hami_internal_answer *answer,
-                                   const char *memory, struct hami_internal_after *after);
+                                   const hami_call *call,
+                                   struct hami_internal_after *after);
 void hami_internal_outcome_was_read(struct hami_internal_node *node,
                                     struct hami_internal_answer *answer,
                                     struct hami_internal_after *after);

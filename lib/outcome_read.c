@@ -11,6 +11,7 @@
 
 #include "after.h"
 #include "call.h"
+#include "cover.h"
 #include "machine.h"
 #include "node.h"
 #include "protocol.h"
@@ -103,10 +104,20 @@ static void learn_slots(struct hami_internal_node *node,
         if (slot->known && number != 0 && number < slot->version_number) {
             continue; /* a watch told something newer meanwhile */
         }
-        hami_internal_node_swap_pair(node, slot, &pair, after);
+        hami_internal_node_swap_pair(node, slot, &pair, number, after);
         answer->texts[2 * i] = pair.lock_text;
         answer->texts[2 * i + 1] = pair.lease_text;
-        slot->version_number = number;
+    }
+}
+
+/* The node's mark stands behind the records, where it was asked for. */
+static void learn_mark(struct hami_internal_node *node,
+                       const struct hami_internal_answer *answer)
+{
+    bool is_old = answer->version_number < node->version_number;
+
+    if (answer->value_count % 2 == 1 && !is_old) {
+        hami_internal_cover_learn_mark(node, answer->values[answer->value_count - 1]);
     }
 }
 
@@ -159,6 +170,7 @@ void hami_internal_outcome_was_read(struct hami_internal_node *node,
     node->read_retry_ns = 0;
     node->failure = 0;
     hami_internal_outcome_learn_version(node, answer);
+    learn_mark(node, answer);
     learn_slots(node, answer, after);
     node->doubt = NULL;
     if (doubt && node->doubt_removes) {

@@ -11,6 +11,7 @@
 
 #include "after.h"
 #include "call.h"
+#include "cover.h"
 #include "grant.h"
 #include "machine.h"
 #include "node.h"
@@ -55,7 +56,10 @@ static void tell_takeover(struct hami_internal_node *node,
                           const struct hami_internal_grant *grant,
                           struct hami_internal_after *after)
 {
-    const struct hami_internal_slot *slot = grant->slots[0];
+    const struct hami_internal_slot *cover = node->cover, *slot = grant->slots[0];
+    bool is_covers = grant->is_beside && !slot_is_copy(cover) && cover->pair.lock;
+
+    slot = is_covers ? cover : slot;
     bool seen =
         slot->known && slot->pair.lock && strcmp(slot->pair.lock, grant->value) != 0;
 
@@ -70,17 +74,38 @@ static void tell_takeover(struct hami_internal_node *node,
     }
 }
 
-static enum hami_hand_over hand_over(const struct hami_internal_grant *grant)
+static bool is_given_back(const struct hami_internal_slot *slot)
 {
-    const struct hami_internal_grant *old = grant->slots[0]->grant;
+    return slot->grant && slot->grant->state == GRANT_RELEASING;
+}
 
+static enum hami_hand_over hand_over(const struct hami_internal_node *node,
+                                     const struct hami_internal_grant *grant)
+{
     if (grant->takes_from != REASON_NONE) {
         return HAMI_HAND_OVER_TAKEOVER;
     }
-    if (grant->takes_done || (old && old->state == GRANT_RELEASING)) {
+    if (grant->takes_done || is_given_back(grant->slots[0]) ||
+        (grant->is_beside && is_given_back(node->cover))) {
         return HAMI_HAND_OVER_DIRECT;
     }
     return grant->takes_own ? HAMI_HAND_OVER_OWN : HAMI_HAND_OVER_TAKE;
+}
+
+/* A take beside others has put a copy of its pair into the cover, where an exclusive
+ * owner's may have stood. */
+static void cover_taken(struct hami_internal_node *node,
+                        const struct hami_internal_grant *grant,
+                        const struct hami_internal_answer *answer,
+                        struct hami_internal_after *after)
+{
+    struct hami_internal_slot *cover = node->cover;
+
+    if (cover->grant) {
+        end_replaced(node, cover, grant->takes_done, after);
+    }
+    hami_internal_node_covered(node, grant->slots[0], after);
+    cover->version_number = answer->version_number;
 }
 
 /* The take is in the store. */
@@ -89,7 +114,7 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    const struct hami_internal_answer *answer,
                                    struct hami_internal_after *after)
 {
-    enum hami_hand_over how = hand_over(grant);
+    enum hami_hand_over how = hand_over(node, grant);
     tell_takeover(node, grant, after);
     if (grant->takes_done && grant->takes_from == REASON_NONE) {
         hami_internal_count(&node->lock->counters.hand_overs);
@@ -102,6 +127,9 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
         slot->grant = grant;
         hami_internal_node_note_hand_over(node, slot, how, grant->takes_from);
         hami_internal_after_change(after, slot, how, grant->takes_from);
+    }
+    if (grant->is_beside) {
+        cover_taken(node, grant, answer, after);
     }
     grant->state_ns = node->now_ns;
     grant->retries = 0;
@@ -207,13 +235,16 @@ void hami_internal_outcome_node_gone(struct hami_internal_node *node, const char
 }
 
 /* The hand-over may have replaced them unseen. */
-static void unsettle_replaced(const struct hami_internal_grant *grant)
+static void unsettle_replaced(const struct hami_internal_node *node,
+                              const struct hami_internal_grant *grant)
 {
     for (size_t i = 0; i < grant->slot_count; i++) {
-        struct hami_internal_grant *old = grant->slots[i]->grant;
-        if (old && old->state == GRANT_RELEASING) {
-            old->unsure = true;
+        if (is_given_back(grant->slots[i])) {
+            grant->slots[i]->grant->unsure = true;
         }
+    }
+    if (grant->is_beside && is_given_back(node->cover)) {
+        node->cover->grant->unsure = true;
     }
 }
 
@@ -245,7 +276,7 @@ void hami_internal_outcome_took(struct hami_internal_node *node,
     default:
         raise_doubt(node, grant, false, answer->code);
         if (answer->code != HAMI_E_HELD) {
-            unsettle_replaced(grant);
+            unsettle_replaced(node, grant);
         }
         if (taker && answer->code == HAMI_E_PROTO) {
             taker->lease->turn.senseless++;
@@ -261,22 +292,36 @@ void hami_internal_outcome_retry_grant(struct hami_internal_node *node,
         node->now_ns + hami_internal_machine_pause(node->lock, grant->retries++);
 }
 
+static void slot_freed(struct hami_internal_node *node, struct hami_internal_slot *slot,
+                       uint64_t fence, const hami_call *call,
+                       struct hami_internal_after *after)
+{
+    /* The next one with these calls might take another permit. */
+    struct hami_internal_slot *left = slot_is_permit(slot) ? node->cover : slot;
+
+    hami_internal_node_freed(node, slot, fence, call->memory, after);
+    slot->version_number = call->answer.version_number;
+    if (slot_is_permit(slot)) {
+        hami_internal_cover_removed(node, call, after);
+    }
+    if (slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX) {
+        left->yield_until_ns = slot->first_seen_ns + HAMI_INTERNAL_YIELD_NS;
+    }
+    slot->hand_overs = 0;
+}
+
 void hami_internal_outcome_removed(struct hami_internal_node *node,
                                    struct hami_internal_grant *grant,
-                                   const struct hami_internal_answer *answer,
-                                   const char *memory, struct hami_internal_after *after)
+                                   const hami_call *call,
+                                   struct hami_internal_after *after)
 {
+    const struct hami_internal_answer *answer = &call->answer;
+
     switch (answer->code) {
     case 0:
         hami_internal_outcome_learn_version(node, answer);
         for (size_t i = 0; i < grant->slot_count; i++) {
-            struct hami_internal_slot *slot = grant->slots[i];
-            hami_internal_node_freed(node, slot, grant, memory, after);
-            slot->version_number = answer->version_number;
-            if (slot->hand_overs >= HAMI_INTERNAL_HAND_OVERS_MAX) {
-                slot->yield_until_ns = slot->first_seen_ns + HAMI_INTERNAL_YIELD_NS;
-            }
-            slot->hand_overs = 0;
+            slot_freed(node, grant->slots[i], grant->fence, call, after);
         }
         hami_internal_count(&node->lock->counters.releases);
         hami_internal_node_end_grant(node, grant, 0, after);

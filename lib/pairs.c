@@ -47,7 +47,7 @@ static void remember_hold(struct hami_internal_node *node,
     const struct hami_lock_record *record = &slot->record;
     uint64_t now = node->now_ns;
 
-    if (record->kind == HAMI_LOCK_FREE) {
+    if (record->kind == HAMI_LOCK_FREE || slot_is_copy(slot)) {
         return;
     }
     slot->before.held_ns = now - slot->first_seen_ns;
@@ -70,13 +70,20 @@ static bool is_same_grant(const struct hami_lock_record *a,
            strcmp(a->namespace_name, b->namespace_name) == 0;
 }
 
+/* It is somebody's own lock. */
+static bool is_held(const struct hami_internal_slot *slot)
+{
+    return slot->record.kind != HAMI_LOCK_FREE && !slot_is_copy(slot);
+}
+
 /* Owners are looked up by those who can ask about them. */
 static void list_owner(struct hami_internal_node *node, struct hami_internal_slot *slot)
 {
     const struct hami_lock_record *record = &slot->record;
 
     hami_internal_owners_remove(node, &slot->owner_link);
-    if (record->kind == HAMI_LOCK_OWNED && node->lock->transport->inspect) {
+    if (record->kind == HAMI_LOCK_OWNED && node->lock->transport->inspect &&
+        !slot_is_copy(slot)) {
         hami_internal_owners_add(
             node, &slot->owner_link,
             hami_internal_owners_hash(record->namespace_name, record->name),
@@ -117,18 +124,18 @@ static void learn_record(struct hami_internal_node *node, struct hami_internal_s
 
     (void)hami_lock_record_parse(slot->pair.lock, slot->pair.lease, &record);
     bool passed = !is_same_grant(&slot->record, &record);
-    bool was_held = slot->record.kind != HAMI_LOCK_FREE;
+    bool was_held = is_held(slot);
     bool is_ours = strcmp(record.holder, node->lock->holder) == 0;
     if (passed) {
         remember_hold(node, slot);
     }
     slot->record = record;
     pair_changed(node, slot, is_ours, after);
-    if (passed && record.kind != HAMI_LOCK_FREE && !is_ours) {
+    if (passed && is_held(slot) && !is_ours) {
         hami_internal_node_note_hand_over(node, slot, HAMI_HAND_OVER_FOREIGN,
                                           REASON_NONE);
         hami_internal_after_change(after, slot, HAMI_HAND_OVER_FOREIGN, REASON_NONE);
-    } else if (passed && was_held && record.kind == HAMI_LOCK_FREE) {
+    } else if (passed && was_held && !is_held(slot)) {
         hami_internal_after_change(after, slot, HAMI_HAND_OVER_NONE, REASON_NONE);
     }
 }
@@ -159,20 +166,52 @@ void hami_internal_node_taken(struct hami_internal_node *node,
 }
 
 void hami_internal_node_freed(struct hami_internal_node *node,
-                              struct hami_internal_slot *slot,
-                              const struct hami_internal_grant *grant, const char *memory,
-                              struct hami_internal_after *after)
+                              struct hami_internal_slot *slot, uint64_t fence,
+                              const char *memory, struct hami_internal_after *after)
 {
-    bool was_held = slot->record.kind != HAMI_LOCK_FREE;
+    bool was_held = is_held(slot);
 
     slot->pair.lock = NULL;
     put_text(&slot->pair.lease_text, memory, strlen(memory) + 1, &slot->pair.lease);
     slot->known = true;
     remember_hold(node, slot);
-    hami_internal_record_freed(grant->fence, &slot->record);
+    hami_internal_record_freed(fence, &slot->record);
     pair_changed(node, slot, true, after);
     if (was_held) {
         hami_internal_after_change(after, slot, HAMI_HAND_OVER_NONE, REASON_NONE);
+    }
+}
+
+static bool fits(const struct hami_internal_text *buffer, const char *text)
+{
+    return !text || strlen(text) < buffer->capacity;
+}
+
+void hami_internal_node_covered(struct hami_internal_node *node,
+                                const struct hami_internal_slot *permit,
+                                struct hami_internal_after *after)
+{
+    struct hami_internal_slot *cover = node->cover;
+    const struct hami_internal_pair *from = &permit->pair;
+    bool was_held = is_held(cover);
+
+    if (!fits(&cover->pair.lock_text, from->lock) ||
+        !fits(&cover->pair.lease_text, from->lease)) {
+        cover->known = false; /* another writer's text of great length: it is read */
+        node->want_read = true;
+        return;
+    }
+    put_text(&cover->pair.lock_text, from->lock, from->lock ? strlen(from->lock) + 1 : 0,
+             &cover->pair.lock);
+    put_text(&cover->pair.lease_text, from->lease,
+             from->lease ? strlen(from->lease) + 1 : 0, &cover->pair.lease);
+    cover->known = true;
+    remember_hold(node, cover);
+    cover->record = permit->record;
+    pair_changed(node, cover, strcmp(cover->record.holder, node->lock->holder) == 0,
+                 after);
+    if (was_held) {
+        hami_internal_after_change(after, cover, HAMI_HAND_OVER_NONE, REASON_NONE);
     }
 }
 
@@ -200,7 +239,7 @@ static void move_text(struct hami_internal_text *slot, struct hami_internal_text
 
 void hami_internal_node_swap_pair(struct hami_internal_node *node,
                                   struct hami_internal_slot *slot,
-                                  struct hami_internal_pair *pair,
+                                  struct hami_internal_pair *pair, uint64_t number,
                                   struct hami_internal_after *after)
 {
     bool changed = !slot->known || !is_same_text(slot->pair.lock, pair->lock) ||
@@ -211,8 +250,10 @@ void hami_internal_node_swap_pair(struct hami_internal_node *node,
         move_text(&slot->pair.lock_text, &pair->lock_text, pair->lock, &slot->pair.lock);
         move_text(&slot->pair.lease_text, &pair->lease_text, pair->lease,
                   &slot->pair.lease);
+        slot->pair_version = number;
         learn_record(node, slot, after);
     }
+    slot->version_number = number;
 }
 
 void hami_internal_node_set_version(struct hami_internal_node *node, const char *version,

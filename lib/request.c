@@ -99,6 +99,9 @@ int hami_internal_request_read(hami_nodelock *lock,
     if (hami_internal_manager_is_forked(lock)) {
         return hami_internal_errors_set(error, HAMI_E_FORKED, "called in a forked child");
     }
+    if (lock->config.side_by_side == 0) {
+        known->calls = NULL; /* checked, and of no effect */
+    }
     if (atomic_load(&lock->closing)) {
         return hami_internal_errors_set(error, HAMI_E_CLOSED,
                                         "the manager is shutting down");

@@ -145,7 +145,7 @@ static void watch_call(struct hami_internal_node *node, struct hami_internal_aft
 static bool needs_any(const struct hami_internal_after *after)
 {
     return after->need_call || after->need_grant || after->need_lease ||
-           after->need_room > 0;
+           after->need_permits || after->need_room > 0;
 }
 
 static hami_lease *make_lease(struct hami_internal_node *node)
@@ -180,9 +180,12 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
     hami_lease *lease = NULL;
     bool need_call = after->need_call, need_spare = after->need_grant;
     bool need_lease = after->need_lease;
+    const struct hami_internal_key *beside =
+        after->need_permits ? node->cover->key : NULL;
     size_t room = after->need_room, edits = hami_internal_call_edits(node);
 
     after->need_call = after->need_grant = after->need_lease = false;
+    after->need_permits = false;
     after->need_room = 0;
     (void)pthread_mutex_unlock(&node->mutex);
     hami_internal_after_run(after);
@@ -190,8 +193,9 @@ static bool make_ahead(struct hami_internal_node *node, struct hami_internal_aft
     spare = need_spare ? hami_internal_grant_new_spare(lock) : NULL;
     lease = need_lease ? make_lease(node) : NULL;
     grant = room > 0 ? hami_internal_grant_new(lock, room) : NULL;
+    int code = beside ? hami_internal_node_add_permits(node, beside) : 0;
     (void)pthread_mutex_lock(&node->mutex);
-    bool made = (!need_call || call) && (!need_spare || spare) &&
+    bool made = code == 0 && (!need_call || call) && (!need_spare || spare) &&
                 (!need_lease || lease) && (room == 0 || grant);
     /* Slots may have come to the node meanwhile. */
     if (node->spare_call || edits < hami_internal_call_edits(node)) {

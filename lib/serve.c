@@ -5,14 +5,17 @@
  * older waiter asks for one of them: each waiter that can't be served yet claims its
  * keys, and the look ends when all records are claimed. Hand-off is direct and nobody
  * barges: holds last milliseconds to seconds, so that barging would win no throughput,
- * and cost fairness.
+ * and cost fairness. Where pods may be beside each other one that must wait claims its
+ * calls alone: see cover.c.
  */
 #include "serve.h"
 
 #include <string.h>
 
 #include "after.h"
+#include "beside.h"
 #include "call.h"
+#include "cover.h"
 #include "grant.h"
 #include "look.h"
 #include "machine.h"
@@ -64,6 +67,9 @@ static enum hami_internal_look choose_slot(struct hami_internal_round *round,
 {
     uint64_t all = 0;
 
+    if (hami_internal_cover_is_used(round->node, key)) {
+        return hami_internal_cover_choose(round, wait, ret);
+    }
     *ret = own_permit(round, wait, key);
     if (*ret) {
         round->claimed |= UINT64_C(1) << slot_index(round->node, *ret);
@@ -160,17 +166,27 @@ static enum hami_internal_look start_asker(struct hami_internal_round *round,
 }
 
 /* Who is in the way of a try. */
-static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
+static const struct hami_internal_slot *find_in_way(const struct hami_wait *wait)
 {
     const struct hami_internal_slot *slot = NULL;
 
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_slot *one =
-            hami_internal_node_slot(round->node, wait_keys(wait)[i], 0);
-        if (one->grant || one->record.kind != HAMI_LOCK_FREE) {
+            hami_internal_node_slot(wait->node, wait_keys(wait)[i], 0);
+        if (hami_internal_cover_is_used(wait->node, one->key)) {
+            one = hami_internal_cover_in_way(wait, NULL);
+        }
+        if (one && (one->grant || one->record.kind != HAMI_LOCK_FREE)) {
             slot = one;
         }
     }
+    return slot;
+}
+
+static void end_try(struct hami_internal_round *round, struct hami_wait *wait)
+{
+    const struct hami_internal_slot *slot = find_in_way(wait);
+
     if (slot && slot->grant) {
         hami_internal_node_end_wait(wait, HAMI_E_BUSY, NULL, round->after,
                                     "node %s is locked by pod %s/%s of this process",
@@ -208,6 +224,23 @@ static uint64_t stalled_ns(const struct hami_internal_round *round,
     return is_older && slot->ask_next_ns > due_ns ? slot->ask_next_ns : due_ns;
 }
 
+/* One that is in the way of a waiter beside others, or of one that waits for them, is
+ * enough to keep it waiting. */
+static const struct hami_internal_slot *
+stalled_in_way(const struct hami_internal_round *round, const struct hami_wait *wait)
+{
+    struct hami_internal_slot *slot = hami_internal_cover_in_way(wait, NULL);
+
+    for (; slot; slot = hami_internal_cover_in_way(wait, slot)) {
+        uint64_t due_ns = stalled_ns(round, slot, wait);
+        if (due_ns <= round->now_ns) {
+            return slot;
+        }
+        hami_internal_serve_consider(round->node, due_ns);
+    }
+    return NULL;
+}
+
 /* The lock that its waiters wait for in vain: one of a key all of whose permits stall. */
 static const struct hami_internal_slot *
 stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wait)
@@ -217,6 +250,10 @@ stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wa
     for (size_t i = 0; i < wait->key_count && !found; i++) {
         uint64_t last_ns = 0;
         const struct hami_internal_key *key = wait_keys(wait)[i];
+        if (hami_internal_cover_is_used(round->node, key)) {
+            found = stalled_in_way(round, wait);
+            continue;
+        }
         for (size_t permit = 0; permit < key->permits; permit++) {
             const struct hami_internal_slot *slot =
                 hami_internal_node_slot(round->node, key, permit);
@@ -252,16 +289,22 @@ static void end_stalled(struct hami_internal_round *round, struct hami_wait *wai
  * since it was looked at, and the lock be its successor's: so the look has to be a read
  * that began after the lock was seen.
  */
-static bool is_adopted_unseen(const struct hami_wait *wait,
-                              struct hami_internal_slot *const *slots)
+static bool is_own_by_name(const struct hami_wait *wait,
+                           const struct hami_internal_slot *slot)
 {
     const struct hami_internal_turn *turn = &wait->lease->turn;
     bool read = wait->asker == ASKER_FIT && turn->judged->facts.source == HAMI_FACTS_READ;
 
+    return slot->record.kind == HAMI_LOCK_OWNED && slot->reason == REASON_OWN &&
+           !slot->record.has_lease && !(read && turn->asker_ns >= slot->first_seen_ns);
+}
+
+static bool is_adopted_unseen(const struct hami_wait *wait,
+                              struct hami_internal_slot *const *slots)
+{
     for (size_t i = 0; i < wait->key_count; i++) {
-        if (slots[i]->record.kind == HAMI_LOCK_OWNED && slots[i]->reason == REASON_OWN &&
-            !slots[i]->record.has_lease &&
-            !(read && turn->asker_ns >= slots[i]->first_seen_ns)) {
+        if (is_own_by_name(wait, slots[i]) ||
+            (slot_is_permit(slots[i]) && is_own_by_name(wait, wait->node->cover))) {
             return true;
         }
     }
@@ -373,28 +416,48 @@ static bool serve_marked(struct hami_internal_round *round)
     return false;
 }
 
+static bool has_begun(const struct hami_internal_round *round)
+{
+    const struct hami_internal_after *after = round->after;
+
+    return round->node->operation != OPERATION_NONE || after->need_call ||
+           after->need_lease || after->need_permits || after->need_room > 0;
+}
+
+/* Where pods may be beside each other not all records are claimed by one that must wait;
+ * with thousands of equal pods the look ends all the same. */
+#define BESIDE_LOOKS 256
+
 bool hami_internal_serve_waiters(struct hami_internal_node *node, uint64_t now_ns,
                                  struct hami_internal_after *after)
 {
     struct hami_internal_round round = {.node = node, .after = after, .now_ns = now_ns};
+    struct hami_internal_claims claims;
     uint64_t all =
         node->slot_count == 64 ? UINT64_MAX : (UINT64_C(1) << node->slot_count) - 1;
+    uint32_t looks = 0;
 
     if (!node->queue.first) {
         return false;
     }
     if (serve_marked(&round)) {
-        return true;
+        return has_begun(&round);
+    }
+    if (node->has_permits) {
+        hami_internal_beside_clear(&claims);
+        round.claims = &claims;
     }
     for (struct hami_internal_waiter *one = node->queue.first, *next; one; one = next) {
-        if (round.claimed == all) {
+        struct hami_wait *wait = LIST_ENTRY(one, struct hami_wait, queued);
+        if (round.claimed == all || (round.claims && looks++ == BESIDE_LOOKS)) {
             break;
         }
         next = queue_next(one);
-        if (serve_one(&round, LIST_ENTRY(one, struct hami_wait, queued)) ==
-            LOOK_WORKING) {
-            return node->operation != OPERATION_NONE || after->need_call ||
-                   after->need_lease || after->need_room > 0;
+        if (round.claims && hami_internal_cover_must_wait(&round, wait)) {
+            continue;
+        }
+        if (serve_one(&round, wait) == LOOK_WORKING) {
+            return has_begun(&round);
         }
     }
     return false;

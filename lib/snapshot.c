@@ -77,6 +77,31 @@ static enum hami_slot_state slot_state(const struct hami_internal_node *node,
     return slot->record.kind == HAMI_LOCK_FREE ? HAMI_SLOT_FREE : HAMI_SLOT_FOREIGN;
 }
 
+/* The lock that the cover is a copy of; the cover itself, where that stands nowhere. */
+static const struct hami_internal_slot *copied(const struct hami_internal_node *node,
+                                               const struct hami_internal_slot *slot)
+{
+    for (size_t i = 0; slot_is_copy(slot) && i < HAMI_INTERNAL_BESIDE_MAX; i++) {
+        const struct hami_internal_slot *permit = node->permits[i];
+        if (permit && permit->known && permit->pair.lock && permit->pair.lease &&
+            strcmp(permit->pair.lock, slot->pair.lock) == 0 &&
+            strcmp(permit->pair.lease, slot->pair.lease) == 0) {
+            return permit;
+        }
+    }
+    return slot;
+}
+
+/* An empty record beside the cover is nothing to look at. */
+static bool is_shown(const struct hami_internal_node *node,
+                     const struct hami_internal_slot *slot)
+{
+    enum hami_slot_state state = slot_state(node, slot);
+
+    return !slot_is_permit(slot) ||
+           (state != HAMI_SLOT_FREE && state != HAMI_SLOT_UNKNOWN);
+}
+
 static const char *reason_text(enum hami_slot_state state,
                                enum hami_internal_reason reason)
 {
@@ -117,10 +142,12 @@ static void copy_slot(struct picture *picture, const struct hami_internal_node *
 
     memset(view, 0, sizeof(*view));
     view->key = slot->key->records[slot->permit].lock;
-    view->state = slot_state(node, slot);
+    view->state = slot_state(node, copied(node, slot));
     view->since_ns = slot->first_seen_ns;
     view->alarm = slot->alarmed;
-    view->reason = reason_text(view->state, slot->reason);
+    view->reason = slot_is_copy(slot)
+                       ? "it shows the last that was taken of those beside each other"
+                       : reason_text(view->state, slot->reason);
     view->state_since_ns = state_since(node, slot, view->state);
     if (slot->known) {
         view->value = keep(picture, slot->pair.lock);
@@ -240,18 +267,23 @@ static size_t slot_count(const struct hami_internal_node *node)
                                                    : node->slot_count;
 }
 
-static void copy_slots(struct picture *picture, const struct hami_internal_node *node)
+/* Returns how many there are to be seen. */
+static size_t copy_slots(struct picture *picture, const struct hami_internal_node *node)
 {
     struct hami_internal_slot bare = {
         .key = node->free_key, .known = true, .first_seen_ns = node->free_ns};
+    size_t count = 0;
 
     for (size_t i = 0; i < node->slot_count; i++) {
-        copy_slot(picture, node, node->slots[i], &picture->slots[i]);
+        if (is_shown(node, node->slots[i])) {
+            copy_slot(picture, node, node->slots[i], &picture->slots[count++]);
+        }
     }
     for (size_t i = node->slot_count; i < slot_count(node); i++) {
         bare.permit = i;
-        copy_slot(picture, node, &bare, &picture->slots[i]);
+        copy_slot(picture, node, &bare, &picture->slots[count++]);
     }
+    return count;
 }
 
 /* With the node's mutex. Returns false if there is not room enough; the rooms say then
@@ -268,7 +300,7 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
     }
     picture->text_used = 0;
     picture->now_ns = hami_internal_now(node->lock);
-    copy_slots(picture, node);
+    size_t slots = copy_slots(picture, node);
     if (node->waiter_count > 0) {
         copy_waiters(picture, node);
     }
@@ -281,7 +313,7 @@ static bool copy_node(struct picture *picture, const struct hami_internal_node *
         (struct hami_node_view){.size = sizeof(picture->view),
                                 .node = node->name,
                                 .slots = picture->slots,
-                                .slot_count = slot_count(node),
+                                .slot_count = slots,
                                 .waiters = picture->waiters,
                                 .waiter_count = node->waiter_count,
                                 .hand_overs = picture->hand_overs,

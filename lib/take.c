@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "cover.h"
 #include "grant.h"
 #include "machine.h"
 #include "node.h"
@@ -36,18 +37,37 @@ static bool equip(struct hami_internal_round *round, struct hami_wait *wait)
     struct hami_internal_node *node = round->node;
     struct hami_internal_turn *turn = &wait->lease->turn;
     const struct hami_owner owner = wait_owner(wait);
+    const struct hami_internal_extra *extra = wait_extra(wait);
     size_t room;
 
     if (turn->grant) {
         return true;
     }
-    if (!hami_internal_grant_name(node->lock, node->next_grant, &owner, &room)) {
+    if (!hami_internal_grant_name(node->lock, node->next_grant, &owner,
+                                  extra ? extra->calls : NULL, &room)) {
         round->after->need_room = room;
         return false;
     }
     turn->grant = node->next_grant;
     node->next_grant = NULL;
     return true;
+}
+
+/* Whose lock the grant takes by this record. */
+static void note_owner(struct hami_internal_grant *grant,
+                       const struct hami_internal_node *node,
+                       const struct hami_internal_slot *slot)
+{
+    if (slot_is_copy(slot)) {
+        return;
+    }
+    if (takes_over(slot) && is_done(node, slot)) {
+        grant->takes_done = true;
+    } else if (takes_over(slot)) {
+        grant->takes_from = slot->reason;
+    }
+    grant->takes_own = grant->takes_own || (slot->record.kind != HAMI_LOCK_FREE &&
+                                            slot->reason == REASON_OWN);
 }
 
 /* What the call is to write, and whose locks the grant takes by that. */
@@ -57,17 +77,15 @@ static void plan_take(hami_call *call, struct hami_internal_grant *grant,
 {
     grant->takes_from = REASON_NONE;
     grant->takes_own = grant->takes_done = false;
+    if (grant->is_beside) {
+        note_owner(grant, wait->node, wait->node->cover);
+        hami_internal_cover_plan_take(wait->node, call, grant);
+    }
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_record_key *names =
             &slots[i]->key->records[slots[i]->permit];
         grant->slots[i] = slots[i];
-        if (takes_over(slots[i]) && is_done(wait->node, slots[i])) {
-            grant->takes_done = true;
-        } else if (takes_over(slots[i])) {
-            grant->takes_from = slots[i]->reason;
-        }
-        grant->takes_own = grant->takes_own || (slots[i]->record.kind != HAMI_LOCK_FREE &&
-                                                slots[i]->reason == REASON_OWN);
+        note_owner(grant, wait->node, slots[i]);
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lock, slots[i]->pair.lock,
                                grant->value);
         hami_internal_call_add(call, HAMI_EDIT_PUT, names->lease, slots[i]->pair.lease,
@@ -88,6 +106,19 @@ static const char *date_of_now(struct hami_internal_node *node)
     return node->date;
 }
 
+static uint64_t last_fence_of(const struct hami_internal_node *node,
+                              const struct hami_internal_slot *slot, bool *ret_seeded)
+{
+    uint64_t fence = slot->record.last_fence;
+
+    if (slot->key->beside && node->has_permits) {
+        return hami_internal_cover_last_fence(node, ret_seeded);
+    }
+    /* A memory that shows less than was seen there may have been put twice. */
+    *ret_seeded = fence == 0 || fence < slot->max_fence;
+    return fence;
+}
+
 enum hami_internal_look hami_internal_take_start(struct hami_internal_round *round,
                                                  struct hami_wait *wait,
                                                  struct hami_internal_slot *const *slots)
@@ -98,10 +129,10 @@ enum hami_internal_look hami_internal_take_start(struct hami_internal_round *rou
     bool seeded = false;
 
     for (size_t i = 0; i < wait->key_count; i++) {
-        uint64_t fence = slots[i]->record.last_fence;
+        bool one;
+        uint64_t fence = last_fence_of(node, slots[i], &one);
         last_fence = fence > last_fence ? fence : last_fence;
-        /* A memory that shows less than was seen there may have been put twice. */
-        seeded = seeded || fence == 0 || fence < slots[i]->max_fence;
+        seeded = seeded || one;
     }
     if (seeded && !node->version[0] && node->read_ns == 0) {
         node->want_read = true;
@@ -120,6 +151,7 @@ enum hami_internal_look hami_internal_take_start(struct hami_internal_round *rou
         last_fence, node->max_fence, node->version_number, node->server_time_us);
     grant->attempt = atomic_fetch_add(&lock->attempts, 1) + 1;
     grant->by_scheduler = node->leaves_freeing;
+    grant->is_beside = slot_is_permit(slots[0]);
     grant->value_bytes =
         1 + hami_internal_record_value(grant->value, date_of_now(node),
                                        grant->owner.namespace_name, grant->owner.name);

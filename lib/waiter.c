@@ -10,6 +10,7 @@
 
 #include "admit.h"
 #include "after.h"
+#include "beside.h"
 #include "cancel.h"
 #include "dispatch.h"
 #include "errors.h"
@@ -68,17 +69,19 @@ static size_t count_keys(const struct hami_nodelock_request *request)
 
 static bool needs_extra(const struct hami_nodelock_request *request)
 {
-    return request->group || request->cancel;
+    return request->group || request->cancel || request->calls;
 }
 
 /*
  * Of a zeroed wait: what the request says, its texts borrowed.
  * @keys   room for them, if there are several
  * @extra  zeroed, if the request needs it
+ * @set    room for its calls, if it has some
  */
 static void fill_wait(struct hami_wait *wait, const struct hami_nodelock_request *request,
                       const struct hami_internal_key **keys,
-                      struct hami_internal_extra *extra)
+                      struct hami_internal_extra *extra,
+                      struct hami_internal_call_set *set)
 {
     wait->key_count = (uint8_t)count_keys(request);
     if (wait->key_count > 1) {
@@ -93,6 +96,11 @@ static void fill_wait(struct hami_wait *wait, const struct hami_nodelock_request
         extra->group = request->group;
         list_init(&extra->cancel_link);
         wait->queued.member = &extra->member;
+    }
+    if (request->calls) {
+        extra->calls = request->calls;
+        extra->set = set;
+        hami_internal_beside_read(request->calls, set);
     }
     if (request->group) {
         uint64_t hash = hami_internal_hash_text(request->owner.namespace_name, 0);
@@ -110,23 +118,28 @@ static struct hami_wait *make_wait(struct hami_nodelock *lock,
         request->keys && request->key_count > 1
             ? request->key_count * sizeof(const struct hami_internal_key *)
             : 0;
+    size_t set_bytes = request->calls ? sizeof(struct hami_internal_call_set) : 0;
     size_t texts_bytes = strlen(owner->name) + strlen(owner->uid) + 2 +
-                         (request->group ? strlen(request->group) + 1 : 0);
-    struct hami_wait *wait =
-        hami_internal_memory_zero(hami_internal_allocator(lock),
-                                  sizeof(*wait) + extra_bytes + keys_bytes + texts_bytes);
+                         (request->group ? strlen(request->group) + 1 : 0) +
+                         (request->calls ? strlen(request->calls) + 1 : 0);
+    struct hami_wait *wait = hami_internal_memory_zero(
+        hami_internal_allocator(lock),
+        sizeof(*wait) + extra_bytes + set_bytes + keys_bytes + texts_bytes);
 
     if (!wait) {
         return NULL;
     }
     char *at = (char *)(wait + 1);
     struct hami_internal_extra *extra = (void *)at;
-    char *texts = at + extra_bytes + keys_bytes;
-    fill_wait(wait, request, (void *)(at + extra_bytes), extra);
+    char *keys = at + extra_bytes + set_bytes, *texts = keys + keys_bytes;
+    fill_wait(wait, request, (void *)keys, extra, (void *)(at + extra_bytes));
     wait->name = keep(&texts, owner->name);
     wait->uid = keep(&texts, owner->uid);
     if (request->group) {
         extra->group = keep(&texts, request->group);
+    }
+    if (request->calls) {
+        extra->calls = keep(&texts, request->calls);
     }
     return wait;
 }
@@ -367,7 +380,7 @@ static int acquire(hami_nodelock *lock, const struct hami_nodelock_request *requ
     }
     memset(&blocked.wait, 0, sizeof(blocked.wait));
     memset(&blocked.extra, 0, sizeof(blocked.extra));
-    fill_wait(&blocked.wait, &known, blocked.keys, &blocked.extra);
+    fill_wait(&blocked.wait, &known, blocked.keys, &blocked.extra, &blocked.set);
     blocked.wait.try_only = try_only;
     blocked.wait.blocking = true;
     code = prepare(lock, &blocked.wait, &known, reterr);
