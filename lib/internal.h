@@ -450,7 +450,7 @@ struct hami_internal_table {
 struct hami_internal_counters {
     atomic_uint_least64_t grants, timeouts, cancels, refusals, handoffs, releases,
         hand_overs, takeovers, revocations, lost, in_doubt, undone, alarms, calls,
-        refused_full, refused_namespace, refused_early, refused_stalled;
+        refused_full, refused_namespace, refused_early, refused_stalled, beside;
     atomic_uint_least32_t waiters, leases;
 };
 

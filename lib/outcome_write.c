@@ -108,6 +108,18 @@ static void cover_taken(struct hami_internal_node *node,
     cover->version_number = answer->version_number;
 }
 
+static void count_beside(const struct hami_internal_node *node,
+                         const struct hami_internal_grant *grant)
+{
+    for (size_t i = 0; i < HAMI_INTERNAL_BESIDE_MAX; i++) {
+        const struct hami_internal_slot *slot = node->permits[i];
+        if (slot != grant->slots[0] && slot->record.kind != HAMI_LOCK_FREE) {
+            hami_internal_count(&node->lock->counters.beside);
+            return;
+        }
+    }
+}
+
 /* The take is in the store. */
 void hami_internal_outcome_granted(struct hami_internal_node *node,
                                    struct hami_internal_grant *grant,
@@ -138,6 +150,9 @@ void hami_internal_outcome_granted(struct hami_internal_node *node,
         struct hami_wait *taker = grant->taker;
         grant->state = GRANT_STANDING;
         grant->taker = NULL;
+        if (grant->is_beside) {
+            count_beside(node, grant);
+        }
         hami_internal_node_end_wait(taker, 0, grant, after, "%s", "");
         hami_internal_node_mark_all_own(node);
     } else {

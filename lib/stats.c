@@ -41,6 +41,7 @@ int hami_nodelock_stats(const hami_nodelock *lock, struct hami_nodelock_stats *r
     stats.refused_namespace = atomic_load(&counters->refused_namespace);
     stats.refused_early = atomic_load(&counters->refused_early);
     stats.refused_stalled = atomic_load(&counters->refused_stalled);
+    stats.beside = atomic_load(&counters->beside);
     (void)pthread_mutex_lock((pthread_mutex_t *)&lock->table.mutex);
     stats.nodes = (uint32_t)lock->table.node_count;
     (void)pthread_mutex_unlock((pthread_mutex_t *)&lock->table.mutex);

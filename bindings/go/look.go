@@ -38,6 +38,8 @@ type Stats struct {
 	RefusedNamespace uint64 // the namespace's part of it was full
 	RefusedEarly     uint64 // the turn could not come before the deadline
 	RefusedStalled   uint64 // the holder stalled
+
+	Beside uint64 // of the grants: given while another pod had a permit of the node
 }
 
 // Stats reads totals and gauges.
@@ -74,6 +76,7 @@ func (m *Manager) Stats() (Stats, error) {
 		RefusedNamespace: uint64(found.refused_namespace),
 		RefusedEarly:     uint64(found.refused_early),
 		RefusedStalled:   uint64(found.refused_stalled),
+		Beside:           uint64(found.beside),
 	}, nil
 }
 

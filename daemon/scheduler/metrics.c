@@ -180,6 +180,8 @@ static void write_lock(hami_nodelock *lock, struct evbuffer *out)
          s.releases},
         {"hamid_lock_hand_overs_total", "counter",
          "Locks given to the next pod in one write.", s.hand_overs},
+        {"hamid_lock_beside_total", "counter",
+         "Locks given while another pod of the node was in flight.", s.beside},
         {"hamid_lock_revocations_total", "counter", "Pending Bindings revoked.",
          s.revocations},
         {"hamid_lock_lost_total", "counter", "Held locks that vanished from their node.",

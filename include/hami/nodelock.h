@@ -843,6 +843,8 @@ struct hami_nodelock_stats {
     uint64_t refused_namespace;  /* the namespace's part of it was full */
     uint64_t refused_early;      /* the turn could not come before the deadline */
     uint64_t refused_stalled;    /* the holder stalled */
+    uint64_t beside;             /* of the grants: given while another pod had a permit of the node
+                                    (config.side_by_side) */
 };
 #define HAMI_NODELOCK_STATS_INIT HAMI_SIZED(struct hami_nodelock_stats)
 

@@ -83,18 +83,20 @@ class World:
     def read(self, path):
         return json.loads(self.ask(path)[2])
 
-    def add_pod(self, name):
+    def add_pod(self, name, limits=None):
+        """LIMITS are its only container's; without any it asks for one nvidia.com/gpu."""
+        limits = limits or {"nvidia.com/gpu": "1"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
                "spec": {"schedulerName": SCHEDULER, "containers": [
                    {"name": "main", "image": "x",
-                    "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+                    "resources": {"limits": limits}}]}}
         status, made = self.server.request("POST", "/api/v1/namespaces/default/pods", pod)
         assert status == 201, made
         return {"PodNamespace": "default", "PodName": name, "PodUID": made["metadata"]["uid"]}
 
-    def bind(self, name, node="gpu-0"):
+    def bind(self, name, node="gpu-0", **pod):
         """Makes a pod and asks for its bind; the answer comes into self.answers later."""
-        call = {**self.add_pod(name), "Node": node}
+        call = {**self.add_pod(name, **pod), "Node": node}
 
         def work():
             connection = http.client.HTTPConnection(self.extender, timeout=peers.PATIENCE)
@@ -110,9 +112,9 @@ class World:
         thread.start()
         self.asked.append(thread)
 
-    def bind_and_wait(self, name, node="gpu-0"):
+    def bind_and_wait(self, name, node="gpu-0", **pod):
         """Until the pod has the lock or stands in the queue, so that orders are certain."""
-        self.bind(name, node)
+        self.bind(name, node, **pod)
         peers.wait_for(lambda: self.ask(f"/api/v1/pods/default/{name}")[0] == 200)
 
     def set_lock(self, value, node="gpu-0"):

@@ -38,6 +38,14 @@ class Burst(unittest.TestCase):
         self.assertEqual((values["failed_binds"], values["fifo_violations"]), (0, 0))
         self.assertLessEqual(values["api_writes_per_pod"], 4)
 
+    def test_pods_that_differ_go_side_by_side_and_get_what_is_theirs(self):
+        values, is_good = self.run_demo("--side-by-side", "--pods", "24", "--nodes", "2")
+        self.assertTrue(is_good, values)
+        self.assertEqual((values["bound"], values["allocated"], values["failed_binds"]),
+                         (24, 24, 0))
+        self.assertGreater(values["in_flight_max"], 1)
+        self.assertEqual((values["double_serves"], values["cover_violations"]), (0, 0))
+
     def test_pods_that_differ_take_turns_where_nothing_else_is_asked_for(self):
         self.addCleanup(setattr, simulated, "BESIDE_MOST", simulated.BESIDE_MOST)
         simulated.BESIDE_MOST = 0

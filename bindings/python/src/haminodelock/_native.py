@@ -100,7 +100,8 @@ class Stats(Structure):
                    "alarms", "calls")),
                 *((name, c_uint32) for name in ("waiters", "leases", "nodes")),
                 *((name, c_uint64) for name in
-                  ("refused_full", "refused_namespace", "refused_early", "refused_stalled"))]
+                  ("refused_full", "refused_namespace", "refused_early", "refused_stalled",
+                   "beside"))]
 
 
 class Edit(Structure):

@@ -204,6 +204,7 @@ class Stats:
     refused_namespace: int
     refused_early: int
     refused_stalled: int
+    beside: int
 
 
 def read_pod(owner: _native.Owner) -> Pod:

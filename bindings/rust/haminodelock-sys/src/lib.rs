@@ -226,6 +226,7 @@ structs! {
         refused_namespace: u64,
         refused_early: u64,
         refused_stalled: u64,
+        beside: u64,
     }
     hami_transport_edit {
         action: c_int,

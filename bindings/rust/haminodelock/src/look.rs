@@ -67,6 +67,8 @@ stats! {
     refused_early: u64,
     /// The holder stalled.
     refused_stalled: u64,
+    /// Of the grants: given while another pod had a permit of the node.
+    beside: u64,
 }
 
 /// The state of one lock of a node, as this manager sees it.

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 The libhaminodelock authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pods that are bound side by side, of nodes without a kubelet: the test serves them."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from agent_api import schema  # noqa: E402
+from scheduler_api import world  # noqa: E402
+from tests import peers  # noqa: E402
+
+AGENT = "hami.io/mutex.agent"
+LEASE = "hami.io/mutex.lease"
+ABLE = "1,free=scheduler,side-by-side"
+GPU = "nvidia.com/gpu"
+NPU = "huawei.com/Ascend910B"
+MLU = "cambricon.com/vmlu"
+FLAGS = (f"--scheduler-name={world.SCHEDULER}", "--stall-limit=0")
+DESCRIPTION = schema.Description(
+    pathlib.Path(__file__).resolve().parents[2] / "docs/scheduler-openapi.json")
+
+
+class BesideWorld(world.World):
+    """Its nodes' agents can tell pods apart."""
+
+    mark = ABLE
+
+    def start_hamid(self, listen="127.0.0.1:0"):
+        for node in self.nodes:
+            self.mark_node(node, self.mark)
+        super().start_hamid(listen)
+
+    def mark_node(self, node, mark):
+        status, answer = self.server.request(
+            "PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": {AGENT: mark}}},
+            "application/merge-patch+json")
+        assert status == 200, answer
+
+    def annotations(self, node="gpu-0"):
+        return self.server.request("GET", f"/api/v1/nodes/{node}")[1]["metadata"]["annotations"]
+
+    def permits(self, node="gpu-0"):
+        """{pod: calls} of those that are in flight."""
+        found = {}
+        values = self.annotations(node)
+        for number in range(1, 9):
+            lock = values.get(f"{world.LOCK}.{number}")
+            if lock:
+                lease = json.loads(values[f"{LEASE}.{number}"])
+                found[lock.split(",")[2]] = lease.get("calls")
+        return found
+
+    def cover(self, node="gpu-0"):
+        """The pod whose copy stands there, and its calls."""
+        values = self.annotations(node)
+        lock = values.get(world.LOCK)
+        return (lock.split(",")[2], json.loads(values[LEASE]).get("calls")) if lock else None
+
+    def serve(self, name, node="gpu-0"):
+        """What a node side writes of a pod whose devices are handed out."""
+        _, pod = self.server.request("GET", f"/api/v1/namespaces/default/pods/{name}")
+        fence = pod["metadata"]["annotations"]["hami.io/mutex.fence"]
+        status, answer = self.server.request(
+            "PATCH", f"/api/v1/namespaces/default/pods/{name}",
+            {"metadata": {"annotations": {"hami.io/bind-phase": "success",
+                                          "hami.io/mutex.done": fence}}},
+            "application/merge-patch+json")
+        assert status == 200, answer
+
+    def bound(self, *names):
+        """Waits until each of them is."""
+        for name in names:
+            peers.wait_for(lambda name=name: name in self.answers)
+            assert self.answers[name] == "", (name, self.answers[name])
+
+    def waits(self, name):
+        status, _, body, _ = self.ask(f"/api/v1/pods/default/{name}")
+        return status == 200 and json.loads(body)["state"] == "waiting"
+
+
+def gpus(count):
+    return {GPU: str(count)}
+
+
+class SideBySide(unittest.TestCase):
+
+    def start(self, *flags, kind=BesideWorld):
+        return self.enterContext(kind(*FLAGS, *flags))
+
+    def test_that_pods_that_differ_are_in_flight_together(self):
+        running = self.start("--side-by-side=8")
+        running.bind("one", limits=gpus(1))
+        running.bind("two", limits=gpus(2))
+        running.bind("npu", limits={NPU: "1"})
+        running.bound("one", "two", "npu")
+        self.assertEqual(running.permits(), {"one": f"{GPU}=1", "two": f"{GPU}=2",
+                                             "npu": f"{NPU}=1"})
+        self.assertIn(running.cover(), running.permits().items())
+
+    def test_that_pods_that_are_alike_take_turns(self):
+        running = self.start("--side-by-side=8")
+        running.bind("one", limits=gpus(1))
+        running.bound("one")
+        running.bind_and_wait("alike", limits={**gpus(1), "nvidia.com/gpumem": "1000"})
+        running.bind("two", limits=gpus(2))
+        running.bound("two")
+        self.assertTrue(running.waits("alike"))
+        running.serve("one")
+        running.bound("alike")
+        self.assertEqual(set(running.permits()), {"alike", "two"})
+
+    def test_that_the_locks_go_with_the_last_pod(self):
+        running = self.start("--side-by-side=8")
+        for count in (1, 2, 3):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2", "p3")
+        for count in (2, 3):
+            running.serve(f"p{count}")
+            peers.wait_for(lambda name=f"p{count}": name not in running.permits())
+            self.assertIn(running.cover(), running.permits().items())
+        running.serve("p1")
+        peers.wait_for(lambda: running.cover() is None)
+        self.assertEqual(running.permits(), {})
+
+    def test_that_no_more_are_in_flight_than_the_option_says(self):
+        running = self.start("--side-by-side=2")
+        for count in (1, 2):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2")
+        running.bind_and_wait("p3", limits=gpus(3))
+        self.assertTrue(running.waits("p3"))
+        running.serve("p2")
+        running.bound("p3")
+
+    def test_that_a_pod_that_must_be_alone_is_and_nobody_passes_it(self):
+        running = self.start("--side-by-side=8", f"--managed-resource={GPU}",
+                             f"--managed-resource={MLU}")
+        running.bind("one", limits=gpus(1))
+        running.bound("one")
+        running.bind_and_wait("both", limits={**gpus(2), MLU: "1"})
+        running.bind_and_wait("three", limits=gpus(3))
+        self.assertTrue(running.waits("both"))
+        self.assertTrue(running.waits("three"))
+        running.serve("one")
+        running.bound("both")
+        self.assertEqual(running.cover(), ("both", None))
+        self.assertTrue(running.waits("three"))
+        running.serve("both")
+        running.bound("three")
+
+    def test_that_without_the_option_pods_take_turns(self):
+        running = self.start()
+        running.bind("one", limits=gpus(1))
+        running.bound("one")
+        running.bind_and_wait("two", limits=gpus(2))
+        self.assertTrue(running.waits("two"))
+        self.assertEqual((running.cover(), running.permits()), (("one", None), {}))
+        running.serve("one")
+        running.bound("two")
+
+    def test_that_a_node_that_does_not_say_so_has_one_at_a_time(self):
+        running = self.start("--side-by-side=8")
+        running.bind("one", limits=gpus(1))
+        running.bound("one")
+        running.mark_node("gpu-0", "1,free=scheduler")
+        running.bind_and_wait("two", limits=gpus(2))
+        self.assertTrue(running.waits("two"))
+        running.serve("one")
+        running.bound("two")
+        self.assertEqual(running.cover(), ("two", None))
+
+    def test_that_the_second_listener_shows_each_pod_once_and_the_cover(self):
+        running = self.start("--side-by-side=8")
+        running.bind("one", limits=gpus(1))
+        running.bind("two", limits=gpus(2))
+        running.bound("one", "two")
+
+        def slots(path):
+            status, kind, body, _ = running.ask(path)
+            self.assertEqual(DESCRIPTION.faults("GET", path, status, kind, body), [])
+            answer = json.loads(body)
+            node = answer["nodes"][0] if "nodes" in answer else answer
+            return sorted((slot["state"], slot["pod"], slot.get("calls"))
+                          for slot in node["slots"] if slot["state"] != "free")
+        both = [("handed-off", "one", f"{GPU}=1"), ("handed-off", "two", f"{GPU}=2")]
+        peers.wait_for(lambda: slots("/api/v1/nodes") == both)
+        peers.wait_for(lambda: len(slots("/api/v1/nodes/gpu-0")) == 3)
+        self.assertEqual([slot for slot in slots("/api/v1/nodes/gpu-0") if slot[0] == "cover"],
+                         [("cover", running.cover()[0], None)])
+        counts = running.ask("/metrics")[2].decode().splitlines()
+        self.assertIn('hamid_lock_asked_total{kind="beside"} 2', counts)
+        self.assertIn("hamid_lock_beside_total 1", counts)
+
+
+if __name__ == "__main__":
+    unittest.main()
