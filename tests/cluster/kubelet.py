@@ -23,6 +23,8 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "kubelet_programs"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 PREFIX = "haminodelock-kubelet-"
 FIGURES = "figures: "
+SCENES = ("burst", "beside", "kinds", "crashes", "example", "vendor", "gateway")
+BESIDE = 8  # pods in flight at most, where side by side was asked for
 BUILD_PATIENCE = 600
 CGROUP_PATIENCE = 20
 
@@ -106,7 +108,9 @@ def inside(results, asked, folder, programs):
     command = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
                "--mount-proc", sys.executable, "-B", "-m", "cluster.kubelet_inside",
                f"--version={asked.version}", f"--dir={folder}", f"--programs={programs}",
-               f"--cgroup={cgroup}", f"--fault={asked.fault or ''}"]
+               f"--cgroup={cgroup}", f"--fault={asked.fault or ''}", f"--free={asked.free}",
+               f"--side-by-side={BESIDE if asked.side_by_side else 0}",
+               *(f"--scene={name}" for name in asked.scene or ())]
     figures = None
     child = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,

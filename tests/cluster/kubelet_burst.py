@@ -78,8 +78,9 @@ def _through_hamid(results, scene, name, trivial, mode="agent"):
     _check(results, figures, code, verdict)
     order = bound(scene, created)
     results.check(created != order, "pods were bound in another order than they were created in")
-    results.check(allocated(scene, created) == order, "and got their devices in the order in "
-                  "which they were bound (case 4.17)", (order, allocated(scene, created)))
+    if not scenes.side_by_side:  # else the kubelet may take up the one or the other first
+        results.check(allocated(scene, created) == order, "and got their devices in the order in "
+                      "which they were bound (case 4.17)", (order, allocated(scene, created)))
     results.check(scene.wait_lock(None, 60), "no lock is left on the node", scene.lock())
     scene.delete(name)
     scene.stop_plugin()

@@ -111,11 +111,12 @@ def _before_checkpoint(results, scene, name, count, behind):
 
 
 def _past_the_age(results, scene):
-    """A pod is bound, and the kubelet is away for longer than a lock may grow old."""
+    """A pod is bound, and the kubelet is away for longer than a lock may grow old. The one
+    behind it is like it: it could not go beside."""
     scene.node.kill_kubelet()
     scene.create([scenes.pod("overdue", [{GPU: 1}], "overdue")])
     results.check(scene.wait_lock(",overdue", 60), "the lock names a pod that was bound")
-    scene.create([scenes.pod("patient", [{GPU: 2}], "overdue")])
+    scene.create([scenes.pod("patient", [{GPU: 1}], "overdue")])
     is_told = _wait_alarm(scene, "overdue")
     results.check(is_told and (scene.lock() or "").endswith(",overdue"),
                   "past its age the lock stays with its pod, under an alarm (case 1.10)",

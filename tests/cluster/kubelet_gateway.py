@@ -16,13 +16,14 @@ FENCE = "hami.io/mutex.fence"
 
 
 def run(results, scene):
-    """Takes the place of the scene's agent meanwhile."""
+    """Takes the place of the scene's agent meanwhile; pods are bound one at a time then, whatever
+    was asked for: the gateway and --side-by-side exclude each other."""
     front = scene.plane.folder / "vendors"
     front.mkdir(mode=0o700)
     scene.stop_agent()
     # What is judged here is who gets what, and not how fast this computer is.
     scene.start_agent(f"--gateway={front}", f"--pod-resources={kubelet_node.POD_RESOURCES}",
-                      "--allocate-timeout=10s")
+                      "--allocate-timeout=10s", is_alone=True)
     for mode, part in (("trivial", _never_releases), ("trivial", _twins),
                        ("agent", _own_handshake), ("trivial", _kubelet_again)):
         scene.start_plugin(mode=mode, flags=(f"--folder={front}",))

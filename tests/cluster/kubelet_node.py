@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tarfile
 import time
@@ -128,6 +129,17 @@ class Node:
 
     def kill_kubelet(self):
         self.group.kill("kubelet")
+
+    @contextlib.contextmanager
+    def kubelet_stopped(self):
+        """Meanwhile pods are bound, and none is admitted. It has forgotten nothing afterwards,
+        and its plugins are as they were."""
+        child = self.group.find("kubelet")
+        child.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            child.send_signal(signal.SIGCONT)
 
     @contextlib.contextmanager
     def no_starts(self):

@@ -22,11 +22,6 @@ GPU = scenes.RESOURCE
 EXAMPLE = "example-plugin"
 
 
-def run(results, scene):
-    _example(results, scene)
-    _gateway(results, scene)
-
-
 def _devices_file(scene):
     """JSON would do, but for the reader of the file's errors: a line a device."""
     path = scene.plane.folder / "devices.yaml"
@@ -45,7 +40,7 @@ def _shown(text, places):
     return [places.get(word, word) for word in words]
 
 
-def _example(results, scene):
+def run_example(results, scene):
     """examples/device-plugin speaks with the API server itself; no agent takes part."""
     scene.group.start(EXAMPLE, _shown("hami-device-plugin --node", {
         "hami-device-plugin": suites.BUILD / "examples/device-plugin/hami-device-plugin",
@@ -71,12 +66,13 @@ def _example(results, scene):
     scene.node.wait_allocatable(GPU, 0)
 
 
-def _gateway(results, scene):
-    """A plugin that believes the lock, and never writes or releases anything."""
+def run_vendor(results, scene):
+    """A plugin that believes the lock, and never writes or releases anything; one pod at a
+    time, for the lock names one."""
     folder = pathlib.Path("/run/gateway")
     folder.mkdir(exist_ok=True)
     scene.stop_agent()
-    scene.start_agent(f"--gateway={folder}")
+    scene.start_agent(f"--gateway={folder}", is_alone=True)
     scene.start_plugin(mode="vendor", flags=(
         f"--folder={folder}", f"--node={kubelet_node.NAME}",
         f"--kubeconfig={scene.plane.kubeconfig()}"))

@@ -26,6 +26,7 @@ PRIORITIES = 10
 PATIENCE = 240.0
 LOCK_EXPIRE = "5s"
 free = "node"  # who frees the locks, as hamid node is told
+side_by_side = 0  # how many pods hamid scheduler may have in flight; 0: one, as ever
 
 
 def variable(resource):
@@ -89,14 +90,16 @@ class Scene:
             finally:
                 _schedule([os.getpid(), *ours], os.SCHED_OTHER, 0)
 
-    def start_agent(self, *flags):
-        """hamid node; waits until it is ready."""
+    def start_agent(self, *flags, is_alone=False):
+        """hamid node; waits until it is ready. is_alone: one pod at a time, whatever was asked
+        for."""
+        beside = ["--side-by-side"] if side_by_side and not is_alone else []
         agent = self.group.start("hamid-node", [
             *suites.hamid_of_a_node(), "node", f"--node={kubelet_node.NAME}",
             f"--socket={self.agent_socket}", f"--free={free}",
             f"--kubeconfig={self.plane.kubeconfig('hamid-node')}",
             *(f"--vendor={resource}=hami.io/{word}-devices-to-allocate"
-              for resource, (word, _, _) in VENDORS.items()), *flags])
+              for resource, (word, _, _) in VENDORS.items()), *beside, *flags])
         self.group.wait_until("hamid-node", agent,
                               lambda: probes.agent_is_ready(self.agent_socket), 30)
 
@@ -240,16 +243,34 @@ class Scene:
         return self.client.need("GET", f"{PODS}/{name}").body
 
     def wait_lock(self, text, seconds=PATIENCE):
-        """Until the lock names that pod, or (None) until there is none."""
+        """Until the lock names that pod, or (None) until there is none, permits included."""
         deadline = time.monotonic() + seconds
         while True:
-            lock = self.lock()
-            if (lock or "").endswith(text) if text else lock is None:
+            locks = self.locks_held()
+            if locks.get(burst.LOCK, "").endswith(text) if text else not locks:
                 return True
             if time.monotonic() > deadline:
-                self.say(f"after {seconds} s the lock is {lock}")
+                self.say(f"after {seconds} s the locks are {locks}")
                 return False
             time.sleep(0.05)
+
+    def locks_held(self):
+        """The locks that stand on the node, by key: the cover, and permits."""
+        return {key: value for key, value in self.node.annotations().items()
+                if key.startswith(burst.LOCK) and value}
+
+    def wait_permits(self, count, seconds=PATIENCE):
+        """Until that many pods are bound beside each other."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            names = {value.rpartition(",")[2] for key, value in self.locks_held().items()
+                     if key != burst.LOCK}
+            if len(names) >= count and all(
+                    self.pod(name)["spec"].get("nodeName") for name in names):
+                return True
+            time.sleep(0.05)
+        self.say(f"after {seconds} s the locks are {self.locks_held()}")
+        return False
 
     def locks(self):
         """What hamid scheduler says of each node's locks."""
@@ -279,7 +300,8 @@ class Scene:
             f"--kubeconfig={self.plane.kubeconfig('hamid-scheduler')}",
             "--listen=127.0.0.1:0", f"--address-file={addresses}", "--patience=60s",
             f"--filter-url={filter_url}", f"--lock-expire={LOCK_EXPIRE}", "--scheduler-name=default-scheduler",
-            f"--managed-resource={RESOURCE}", f"--managed-resource={SECOND}"])
+            f"--managed-resource={RESOURCE}", f"--managed-resource={SECOND}",
+            *([f"--side-by-side={side_by_side}"] if side_by_side else [])])
         self.group.wait_until("hamid-scheduler", child, addresses.exists, 60)
         address = addresses.read_text(encoding="ascii").split()[0]
         self.group.wait_until("hamid-scheduler", child,
