@@ -259,6 +259,12 @@ class Scene:
         return {key: value for key, value in self.node.annotations().items()
                 if key.startswith(burst.LOCK) and value}
 
+    def remove_locks(self):
+        """By hand, as who knows that nobody needs them."""
+        gone = {key: None for key in self.locks_held()}
+        self.client.need("PATCH", f"/api/v1/nodes/{kubelet_node.NAME}",
+                         {"metadata": {"annotations": gone}}, "application/merge-patch+json")
+
     def wait_permits(self, count, seconds=PATIENCE):
         """Until that many pods are bound beside each other."""
         deadline = time.monotonic() + seconds
