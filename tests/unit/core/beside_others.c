@@ -1,0 +1,334 @@
+/* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pods beside each other, where somebody else writes: HAMi, another manager, or one that
+ * is gone. */
+#include "beside_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIME "2026-01-02T03:04:05Z"
+#define HAMIS TIME ",default,z"
+
+static void set_up(void)
+{
+    beside_start(8);
+}
+
+static void hand_off(struct scripted_wait *wait, const char *name)
+{
+    beside_assert_granted(wait, name);
+    ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
+    scripted_dispatch();
+}
+
+/* A lock of another manager in a permit and in the cover. */
+static void put_others(unsigned permit, const char *name, const char *calls, bool covers)
+{
+    char lock[128], lease[1024];
+
+    (void)snprintf(lock, sizeof(lock), TIME ",default,%s", name);
+    (void)snprintf(lease, sizeof(lease),
+                   "{\"version\":1,\"lock\":\"%s\",\"uid\":\"uid-%s\",\"fence\":\"%u\","
+                   "\"holder\":\"gone_1\",\"attempt\":\"7\",\"hold_ms\":15000,"
+                   "\"free\":\"scheduler\"%s%s%s}",
+                   lock, name, 5000 + permit, calls ? ",\"calls\":\"" : "",
+                   calls ? calls : "", calls ? "\"" : "");
+    beside_put(permit, lock, lease);
+    if (covers) {
+        beside_put(0, lock, lease);
+    }
+    scripted_dispatch();
+}
+
+static void put_bound(const char *name, const char *node, bool started)
+{
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+    char uid[16];
+
+    (void)snprintf(uid, sizeof(uid), "uid-%s", name);
+    facts.known = facts.exists = true;
+    facts.uid = uid;
+    facts.node = node;
+    facts.started = started;
+    facts.devices_left = !started;
+    scripted_pod_facts(name, &facts);
+    scripted_dispatch();
+}
+
+/* ---- what others write ---- */
+
+START_TEST(a_foreign_lock_in_the_cover_is_in_everybodys_way_and_releases_leave_it)
+{
+    static struct scripted_wait a, b, c;
+
+    beside_take(&a, "a", GPU1);
+    beside_take(&b, "b", GPU2);
+    uint64_t fence = beside_bind(&a, "a");
+    beside_put(0, HAMIS, beside_lease(0)); /* HAMi writes the lock alone */
+    put_bound("z", "n1", false);
+    beside_take(&c, "c", GPU3);
+    scripted_advance(3000);
+    beside_assert_waits(&c, "c");
+    unsigned permit = beside_permit_of("a");
+    beside_serve("a", fence);
+    scripted_advance(300);
+    ck_assert_str_eq(beside_value(permit), ""); /* given back, though c waits */
+    ck_assert_str_eq(beside_value(0), HAMIS);
+    beside_assert_waits(&c, "c");
+    /* its device plugin removes it */
+    ck_assert_int_eq(hami_memory_put(scripted_store, "n1", HAMI_NODELOCK_KEY, NULL), 0);
+    scripted_dispatch();
+    beside_assert_granted(&c, "c");
+    beside_assert_sound();
+    hand_off(&b, "b");
+    hand_off(&c, "c");
+}
+END_TEST
+
+static const struct {
+    const char *what, *lock, *lease;
+} odd[] = {
+    {"no lease", HAMIS, NULL},
+    {"no calls", HAMIS,
+     "{\"version\":1,\"lock\":\"" HAMIS "\",\"uid\":\"uid-z\",\"fence\":\"9\","
+     "\"holder\":\"h_1\",\"attempt\":\"1\"}"},
+    {"calls of no form", HAMIS,
+     "{\"version\":1,\"lock\":\"" HAMIS "\",\"uid\":\"uid-z\",\"fence\":\"9\","
+     "\"holder\":\"h_1\",\"attempt\":\"1\",\"calls\":\"b=1,a=1\"}"},
+    {"another's lease", HAMIS,
+     "{\"version\":1,\"lock\":\"" TIME ",default,y\",\"uid\":\"uid-y\","
+     "\"fence\":\"9\",\"holder\":\"h_1\",\"attempt\":\"1\",\"calls\":\"" GPU3 "\"}"},
+    {"nobody's", "held", NULL},
+};
+
+START_TEST(a_lock_in_a_permit_without_calls_stands_for_all_calls)
+{
+    static struct scripted_wait a;
+
+    put_bound("z", "n1", false);
+    beside_put(3, odd[_i].lock, odd[_i].lease);
+    scripted_dispatch();
+    beside_take(&a, "a", GPU1);
+    scripted_advance(2000);
+    ck_assert_msg(!a.ended, "%s", odd[_i].what);
+    beside_put(3, NULL, NULL);
+    scripted_dispatch();
+    beside_assert_granted(&a, "a");
+    hand_off(&a, "a");
+}
+END_TEST
+
+START_TEST(a_release_covers_the_node_with_an_odd_lock_where_only_that_is_left)
+{
+    static struct scripted_wait a;
+    static struct scripted_done done;
+
+    beside_take(&a, "a", GPU1);
+    put_bound("z", "n1", false);
+    beside_put(8, odd[_i].lock, odd[_i].lease);
+    scripted_dispatch();
+    scripted_release(&done, a.lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+    ck_assert_str_eq(beside_value(0), odd[_i].lock);
+    ck_assert_str_eq(beside_lease(0), odd[_i].lease ? odd[_i].lease : "");
+    ck_assert_uint_eq(beside_held(), 1);
+}
+END_TEST
+
+START_TEST(another_managers_permit_is_waited_for_and_taken_over_on_proof)
+{
+    static struct scripted_wait a, b;
+
+    put_bound("o", "n1", false);
+    put_others(5, "o", GPU1, true);
+    beside_take(&b, "b", GPU2);
+    beside_assert_granted(&b, "b"); /* the cover's owner is judged in its permit */
+    beside_take(&a, "a", GPU1);
+    scripted_advance(3000);
+    beside_assert_waits(&a, "a");
+    put_bound("o", "n1", true);
+    scripted_advance(10);
+    beside_assert_granted(&a, "a");
+    ck_assert_uint_eq(beside_permit_of("a"), 5);
+    ck_assert_uint_eq(scripted_stats().takeovers, 1);
+    beside_assert_sound();
+    ck_assert_uint_gt(hami_lease_fence(b.lease), 5005);
+    hand_off(&a, "a");
+    hand_off(&b, "b");
+}
+END_TEST
+
+START_TEST(a_permit_whose_owner_was_never_bound_is_revoked_past_its_limit)
+{
+    static struct scripted_wait a;
+
+    put_others(2, "o", GPU1, true);
+    beside_take(&a, "a", GPU1);
+    scripted_advance(14000);
+    beside_assert_waits(&a, "a");
+    ck_assert_uint_eq(scripted_count(SCRIPTED_REVOKE), 0);
+    scripted_advance(4000);
+    beside_assert_granted(&a, "a");
+    ck_assert_uint_eq(scripted_count(SCRIPTED_REVOKE), 1);
+    ck_assert_uint_eq(beside_permit_of("a"), 2);
+    beside_assert_sound();
+    hand_off(&a, "a");
+}
+END_TEST
+
+START_TEST(an_exclusive_pod_asks_about_all_who_are_in_its_way)
+{
+    static struct scripted_wait all;
+
+    put_others(1, "o", GPU1, false);
+    put_others(2, "p", GPU2, false);
+    put_others(3, "q", GPU3, true);
+    put_bound("o", "n2", false);
+    put_bound("p", "n2", false);
+    put_bound("q", "n2", false);
+    beside_take(&all, "e", NULL);
+    scripted_advance(10000);
+    beside_assert_granted(&all, "e");
+    ck_assert_str_eq(beside_record(0).uid, "uid-e");
+    hand_off(&all, "e");
+}
+END_TEST
+
+START_TEST(a_lock_of_the_asker_itself_in_a_permit_is_its_own)
+{
+    static struct scripted_wait a, b;
+
+    beside_take(&b, "b", GPU2);
+    put_others(4, "a", GPU1, true);
+    beside_take(&a, "a", GPU1);
+    beside_assert_granted(&a, "a");
+    ck_assert_uint_eq(beside_permit_of("a"), 4);
+    ck_assert_str_eq(beside_record(4).holder, beside_record(0).holder);
+    beside_assert_sound();
+    ck_assert_uint_eq(scripted_stats().takeovers, 0);
+    hand_off(&a, "a");
+    hand_off(&b, "b");
+}
+END_TEST
+
+START_TEST(an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclusive)
+{
+    static struct scripted_wait a;
+
+    put_others(4, "a", GPU1, true);
+    beside_take(&a, "a", NULL);
+    beside_assert_granted(&a, "a");
+    ck_assert_str_eq(beside_record(0).uid, "uid-a");
+    ck_assert_str_eq(beside_record(0).calls, "");
+    hand_off(&a, "a");
+}
+END_TEST
+
+/* ---- covers that are left ---- */
+
+START_TEST(a_cover_of_ours_that_is_a_copy_of_nothing_is_removed)
+{
+    static struct scripted_wait a;
+    char lock[256], lease[2048];
+
+    beside_take(&a, "a", GPU1);
+    (void)snprintf(lock, sizeof(lock), "%s", beside_value(0));
+    (void)snprintf(lease, sizeof(lease), "%s", beside_lease(0));
+    beside_bind_and_serve(&a, "a");
+    scripted_advance(200);
+    beside_assert_empty();
+    beside_put(0, lock, lease);
+    scripted_advance(100);
+    beside_assert_empty();
+    ck_assert_uint_eq(beside_record(0).last_fence, beside_record(1).last_fence);
+}
+END_TEST
+
+START_TEST(a_cover_of_anothers_that_is_a_copy_of_nothing_is_removed_past_the_hold_limit)
+{
+    put_others(6, "o", GPU1, true);
+    beside_put(6, NULL, "{\"version\":1,\"fence\":\"5006\"}");
+    scripted_advance(14000);
+    ck_assert_str_eq(beside_record(0).uid, "uid-o");
+    scripted_advance(2000);
+    beside_assert_empty();
+}
+END_TEST
+
+START_TEST(a_cover_that_is_a_copy_of_nothing_is_in_nobodys_way)
+{
+    static struct scripted_wait a;
+
+    put_others(6, "o", GPU1, true);
+    beside_put(6, NULL, "{\"version\":1,\"fence\":\"5006\"}");
+    beside_take(&a, "a", _i == 0 ? GPU1 : NULL);
+    beside_assert_granted(&a, "a");
+    ck_assert_str_eq(beside_record(0).uid, "uid-a");
+    ck_assert_uint_gt(hami_lease_fence(a.lease), 5006);
+    beside_assert_sound();
+    hand_off(&a, "a");
+}
+END_TEST
+
+START_TEST(no_cover_is_taken_for_a_stray_while_permits_are_held)
+{
+    static struct scripted_wait a, b;
+
+    beside_take(&a, "a", GPU1);
+    beside_take(&b, "b", GPU2);
+    hand_off(&a, "a");
+    hand_off(&b, "b");
+    scripted_advance(60000);
+    ck_assert_uint_eq(beside_held(), 2);
+    ck_assert_str_eq(beside_record(0).uid, "uid-b");
+    ck_assert_uint_eq(scripted_stats().undone, 0);
+}
+END_TEST
+
+START_TEST(a_permit_of_a_dead_manager_whose_pod_is_elsewhere_is_removed_with_its_cover)
+{
+    static struct scripted_wait a;
+
+    beside_take(&a, "a", GPU2);
+    put_others(5, "o", GPU1, true);
+    put_bound("o", "n2", false);
+    scripted_advance(16000);
+    ck_assert_str_eq(beside_value(5), "");
+    ck_assert_str_eq(beside_record(0).uid, "uid-a");
+    beside_assert_sound();
+    hand_off(&a, "a");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("beside others");
+    TCase *world = tcase_create("beside others");
+
+    tcase_add_checked_fixture(world, set_up, scripted_stop);
+    tcase_add_test(
+        world, a_foreign_lock_in_the_cover_is_in_everybodys_way_and_releases_leave_it);
+    tcase_add_loop_test(world, a_lock_in_a_permit_without_calls_stands_for_all_calls, 0,
+                        (int)(sizeof(odd) / sizeof(odd[0])));
+    tcase_add_loop_test(
+        world, a_release_covers_the_node_with_an_odd_lock_where_only_that_is_left, 0,
+        (int)(sizeof(odd) / sizeof(odd[0])));
+    tcase_add_test(world, another_managers_permit_is_waited_for_and_taken_over_on_proof);
+    tcase_add_test(world, a_permit_whose_owner_was_never_bound_is_revoked_past_its_limit);
+    tcase_add_test(world, an_exclusive_pod_asks_about_all_who_are_in_its_way);
+    tcase_add_test(world, a_lock_of_the_asker_itself_in_a_permit_is_its_own);
+    tcase_add_test(
+        world, an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclusive);
+    tcase_add_test(world, a_cover_of_ours_that_is_a_copy_of_nothing_is_removed);
+    tcase_add_test(
+        world,
+        a_cover_of_anothers_that_is_a_copy_of_nothing_is_removed_past_the_hold_limit);
+    tcase_add_loop_test(world, a_cover_that_is_a_copy_of_nothing_is_in_nobodys_way, 0, 2);
+    tcase_add_test(world, no_cover_is_taken_for_a_stray_while_permits_are_held);
+    tcase_add_test(
+        world,
+        a_permit_of_a_dead_manager_whose_pod_is_elsewhere_is_removed_with_its_cover);
+    suite_add_tcase(suite, world);
+    return scripted_run(suite);
+}
