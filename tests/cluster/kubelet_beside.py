@@ -68,7 +68,17 @@ class _Log:
             found = events.read(file)
         report = figures.Report(found, figures.Options(
             pod_prefix=self.prefix, resources=(GPU, DCU)))
-        self.values = figures.figures(report)
+        self.values = {**figures.figures(report),
+                       "in_flight_max": _in_flight(report.pods.all)}
+
+
+def _in_flight(pods):
+    """Most pods that were between the answer to their Binding and the write of their last
+    Allocate at one moment, by the server's own clock. Bindings may be answered together."""
+    bound = [one for one in pods if one.bound is not None]
+    return max((sum(other.bound.finished <= one.bound.finished
+                    and (other.closed is None or other.closed.received > one.bound.finished)
+                    for other in bound) for one in bound), default=0)
 
 
 def _shape(drawn, name):
