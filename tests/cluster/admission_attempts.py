@@ -227,8 +227,36 @@ class Attempts:
                       (403,), BY_HAND)
         yield Attempt(who, "removes the devices that a node has registered", self._annotate(
             node, "hami.io/node-nvidia-register", False), (403,), BY_HAND)
+        yield from self._beside(node)
         yield Attempt(who, "writes that a pod was served", self._annotate(pod, "hami.io/mutex.done"),
                       (403,), "of a pod")
+
+    def _beside(self, node):
+        """Pods a and b are side by side under a's cover; one is released, and the cover is b's then."""
+        def lay(values):
+            self.admin.need("PATCH", node, {"metadata": {"annotations": {
+                f"hami.io/mutex.{key}": value for key, value in values.items()}}}, api.MERGE_PATCH)
+
+        def cover(name, is_released=True):
+            def send(client):
+                lay({"lock": "a", "lease": "a", "lock.1": "a", "lock.2": "b", "lock.3": None})
+                first = {"hami.io/mutex.lock.1": None, "hami.io/mutex.lease.1": "memory"}
+                return client.request("PATCH", node, {"metadata": {"annotations": {
+                    "hami.io/mutex.lock": name, "hami.io/mutex.lease": name,
+                    **(first if is_released else {})}}}, api.MERGE_PATCH)
+            return send
+
+        def invent(client):
+            lay({"lock": "a", "lock.1": "a", "lock.2": None})
+            return client.request("PATCH", node, {"metadata": {"annotations": {
+                "hami.io/mutex.lock": "c", "hami.io/mutex.lock.2": "c"}}}, api.MERGE_PATCH)
+
+        who = "operator"
+        yield Attempt(who, "releases a pod that is side by side with another", cover("b"), (200,), "")
+        yield Attempt(who, "covers them by a name of his own", cover("c"), (403,), BY_HAND)
+        yield Attempt(who, "covers them by a pod that he makes one of them", invent, (403,), BY_HAND)
+        yield Attempt("author", "gives their cover to another of them", cover("b", False), (403,),
+                      BY_HAND)
 
     def _leases(self):
         for who in ("author", "kubelet", "node"):

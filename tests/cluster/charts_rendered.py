@@ -46,6 +46,9 @@ SETS = {
         ".nodeSelectorTerms[0].matchExpressions[0].key=a",
         "scheduler.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
         ".nodeSelectorTerms[0].matchExpressions[0].operator=Exists"),
+    "alone, side by side": (
+        STAND_ALONE, "scheduler.config.side-by-side=4", "node.config.free=scheduler",
+        "node.config.side-by-side=true"),
     "alone, plain metrics": (STAND_ALONE, "metrics.expose=true", "metrics.allowPlain=true"),
     "alone, with as little as can be": (
         STAND_ALONE, "node.enabled=false", "rbac.create=false", "serviceAccount.create=false",
@@ -74,6 +77,12 @@ REFUSED = {
     ("serviceMonitor.enabled=true",): "serviceMonitor.enabled wants metrics.expose=true",
     ("tls.clientSecretName=a",): "tls.clientSecretName wants tls.secretName",
     ("metrics.port=8080",): "scheduler.port and metrics.port are the same",
+    ("scheduler.config.side-by-side=9",): "'/scheduler/config/side-by-side': maximum: got 9, want 8",
+    ("scheduler.config.side-by-side=2", "scheduler.lockStore=lease+mirror"):
+        "scheduler.config.side-by-side wants scheduler.lockStore=annotation",
+    ("node.config.side-by-side=true",): "node.config.side-by-side wants node.config.free=scheduler",
+    ("node.config.side-by-side=true", "node.config.free=scheduler", "node.gateway=true"):
+        "node.config.side-by-side and node.gateway: ",
     ("scheduler.lockStore=lease+mirror", f"leases.namespace={deployment.NAMESPACE}"):
         "leases.namespace must hold nothing else",
 }
