@@ -13,6 +13,7 @@
 
 #include "kubernetes_support.h"
 #include "peer_kubesim.h"
+#include "suite.h"
 
 #define LOCK HAMI_NODELOCK_KEY
 #define SCHEDULER "hami-scheduler"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define LOCK HAMI_NODELOCK_KEY
 #define SECOND UINT64_C(1000000000)

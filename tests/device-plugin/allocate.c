@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "plugin_world.h"
+#include "suite.h"
 
 static struct plugin_world all;
 static struct played_answer answer;
@@ -426,9 +427,5 @@ int main(int argc, char **argv)
         tests,
         a_second_vendor_keeps_the_lock_until_its_own_devices_are_handed_out_case_3_30);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "plugin_world.h"
+#include "suite.h"
 
 static struct plugin_world all;
 static struct played_answer answer;
@@ -175,9 +176,5 @@ int main(int argc, char **argv)
                    case_4_20_a_container_that_the_books_lost_gets_the_same_devices_again);
     tcase_add_test(tests, books_that_hang_keep_an_allocate_no_longer_than_its_limit);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "plugin_world.h"
+#include "suite.h"
 
 #define REGISTER_KEY "hami.io/node-nvidia-register"
 #define HANDSHAKE_KEY "hami.io/node-handshake"
@@ -377,9 +378,5 @@ int main(int argc, char **argv)
     tcase_add_test(tests, five_thousand_devices_are_listed);
     tcase_add_test(tests, a_wrong_command_line_or_file_ends_it_with_code_two);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

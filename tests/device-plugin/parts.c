@@ -13,6 +13,7 @@
 #include "answer.h"
 #include "node_register.h"
 #include "settings.h"
+#include "suite.h"
 
 static struct plugin_settings settings;
 static char error[640];
@@ -171,9 +172,5 @@ int main(void)
     tcase_add_test(tests, a_node_of_two_devices_and_a_mount_of_both_are_said_once);
     tcase_add_test(tests, the_older_form_of_the_register_has_nine_fields_a_device);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 struct facts facts;
 
 struct reply facts_get(const char *path, const char *accept)
@@ -129,10 +131,7 @@ int main(void)
     suite_add_tcase(suite, facts_binding_case());
     suite_add_tcase(suite, facts_watch_case());
     suite_add_tcase(suite, facts_error_case());
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int code = run_suite(suite);
     curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return code;
 }

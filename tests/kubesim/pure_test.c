@@ -13,6 +13,7 @@
 #include "route.h"
 #include "selector.h"
 #include "store.h"
+#include "suite.h"
 
 static json_t *parse(const char *text)
 {
@@ -422,9 +423,5 @@ int main(void)
     tcase_add_test(test_case, an_accept_header_chooses_the_form);
     tcase_add_test(test_case, the_store_lists_any_version_of_its_history_in_order);
     suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "suite.h"
+
 struct kubesim *sim;
 struct peer peer;
 const struct kubesim_match patches = {.verb = "patch", .user = "u"};
@@ -82,10 +84,7 @@ int scene_run(const char *name, TCase *test_case)
     curl_global_init(CURL_GLOBAL_DEFAULT);
     tcase_set_timeout(test_case, 60);
     suite_add_tcase(suite, test_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int code = run_suite(suite);
     curl_global_cleanup();
-    return failed == 0 ? 0 : 1;
+    return code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proxy_faults.h"
+#include "suite.h"
 
 static void obey(struct proxy_faults *faults, const char *line)
 {
@@ -129,9 +130,5 @@ int main(void)
     tcase_add_test(rules, delays_and_stalls_are_of_the_way_that_was_named);
     tcase_add_test(rules, what_is_no_command_changes_nothing);
     suite_add_tcase(suite, rules);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include "duration.h"
 #include "kubeconfig.h"
 #include "turns.h"
+#include "suite.h"
 
 static const char *const two_nodes[] = {"first", "second"};
 
@@ -242,9 +243,5 @@ int main(void)
     tcase_add_test(all, the_current_context_of_a_kubeconfig_is_taken);
     tcase_add_test(all, a_kubeconfig_that_is_wrong_is_refused_with_a_reason);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define MS UINT64_C(1000000)
 

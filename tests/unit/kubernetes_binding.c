@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define REVOKED HAMI_HANDSHAKE_REVOKED_KEY
 
 static struct world world;
@@ -372,5 +374,5 @@ int main(void)
     tcase_add_test(cases, arguments_are_checked);
     tcase_add_test(cases, the_blocking_form_is_refused_on_the_clients_own_thread);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static struct world world;
 static const int codes[HAMI_KUBERNETES_CODES] = HAMI_KUBERNETES_CODES_INIT;
 
@@ -219,5 +221,5 @@ int main(void)
     tcase_add_test(cases, a_watch_of_others_writes_has_no_lag);
     tcase_add_test(cases, counts_of_nobody_and_of_a_fork_are_refused);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kubernetes_support.h"
+#include "suite.h"
 
 static struct fixture fixture;
 static struct record record;

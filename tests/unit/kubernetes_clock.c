@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "suite.h"
+
 #define TELLS "This computer's clock is "
 
 /* Lines about the clock; written on the client's thread before the answer is given. */

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static struct world world;
 static struct hami_lease lease;
 static hami_handshake *handshake;
@@ -287,5 +289,5 @@ int main(void)
     tcase_add_test(tcase, a_set_member_of_a_newer_struct_is_refused);
     tcase_add_test(tcase, nothing_in_the_place_of_something_is_answered_not_followed);
     suite_add_tcase(suite, tcase);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

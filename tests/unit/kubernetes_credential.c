@@ -7,6 +7,7 @@
 
 #include "exec.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kubernetes_support.h"
+#include "suite.h"
 
 static struct fixture fixture;
 

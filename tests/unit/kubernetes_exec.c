@@ -13,6 +13,7 @@
 
 #include "exec.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 #define V1BETA1 "client.authentication.k8s.io/v1beta1"

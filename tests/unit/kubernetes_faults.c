@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define VALUE "2026-01-01T00:00:00Z,ns,a"
 
 static struct world world;
@@ -244,5 +246,5 @@ int main(void)
     tcase_add_test(cases, an_aborted_call_ends_soon_and_once);
     tcase_add_test(cases, a_transport_freed_with_a_call_in_flight_still_completes_it);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 #define TRIES 100 /* of what is a race with 20 ms */
 
 static struct world world;
@@ -273,5 +275,5 @@ int main(void)
     tcase_add_test(cases, a_wrong_question_is_refused);
     tcase_add_test(cases, in_a_forked_child_nothing_is_looked_for);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "http_client.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define JOBS 500
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "jsonpatch.h"
+#include "suite.h"
 
 #define LOCK "hami.io/mutex.lock"
 #define LEASE "hami.io/mutex.lease"
@@ -371,9 +372,5 @@ int main(void)
     tcase_add_test(cases, a_revocation_tests_uid_version_and_that_the_pod_is_not_bound);
     tcase_add_test(cases, a_patch_is_written_as_it_would_be_by_way_of_a_tree);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 #include "kubernetes_support.h"
 #include "login.h"
 #include "yaml_tree.h"
+#include "suite.h"
 
 static char directory[64];
 static struct hami_internal_login login;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 static struct world world;
 static struct hami_call call;
 
@@ -460,5 +462,5 @@ int main(void)
     tcase_add_test(faults, answers_without_sense_are_told_as_such);
     tcase_add_test(faults, a_value_that_is_no_text_is_refused_unsent);
     tcase_add_test(faults, refused_without_end_is_a_refusal);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 START_TEST(a_lock_that_others_wrote_on_the_node_is_honoured)
 {
     set_on("nodes", LOCK, FOREIGN);
@@ -156,5 +158,5 @@ int main(void)
     tcase_add_test(tests, a_take_that_cannot_be_put_back_is_in_doubt);
     tcase_add_test(tests, a_take_that_is_put_back_late_stays_once_somebody_relied_on_it);
     tcase_add_test(tests, a_foreign_write_of_something_else_costs_nothing);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 /* ---- plain ---- */
 
 START_TEST(a_take_and_a_release_keep_both_objects_in_step)
@@ -302,5 +304,5 @@ int main(void)
     tcase_add_checked_fixture(tools, setup_for_tools, teardown);
     suite_add_tcase(suite, tools);
     tcase_add_test(tools, a_tool_that_looks_once_completes_nothing);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

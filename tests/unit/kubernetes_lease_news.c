@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 static struct world world;
 static struct hami_call call;
 static hami_nodelock *manager;
@@ -215,5 +217,5 @@ int main(void)
     tcase_add_test(tests, a_node_made_anew_between_two_lists_is_forgotten_as_well);
     tcase_add_test(tests, a_lease_left_over_is_told_as_a_node_without_locks);
     tcase_add_test(tests, a_patch_by_an_old_uid_is_refused_and_nobodys_lease_is_deleted);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

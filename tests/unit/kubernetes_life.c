@@ -16,6 +16,8 @@
 #include <hami/nodelock.h>
 #include <hami/transport.h>
 
+#include "suite.h"
+
 #define LOCK HAMI_NODELOCK_KEY
 #define LEASE HAMI_NODELOCK_LEASE_KEY
 #define SCHEDULER "hami-scheduler"

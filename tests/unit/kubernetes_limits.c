@@ -9,6 +9,7 @@
 
 #include "http.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define MS UINT64_C(1000000)
 

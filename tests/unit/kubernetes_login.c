@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kubernetes_support.h"
+#include "suite.h"
 
 static struct fixture fixture;
 static struct hami_error error;

@@ -13,6 +13,7 @@
 
 #include "http.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 /* Allocations until the one that fails; 0 = none fails. */
 static atomic_int countdown;

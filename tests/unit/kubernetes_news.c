@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static struct world world;
 static hami_nodelock *manager;
 static hami_nodelock *second;
@@ -443,5 +445,5 @@ int main(void)
     tcase_add_test(pods, a_pod_that_we_revoked_is_not_told_from_before);
     tcase_add_test(pods, nothing_is_answered_from_a_watch_that_was_lost);
     suite_add_tcase(suite, pods);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include "object.h"
 #include "pod_cache.h"
 #include "table.h"
+#include "suite.h"
 
 static json_t *parse(const char *text)
 {
@@ -421,9 +422,5 @@ int main(void)
     tcase_add_test(cases, a_cached_pod_is_told_as_its_watch_saw_it);
     tcase_add_test(cases, a_pod_that_cannot_be_kept_takes_its_old_entry_along);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "jsonpatch.h"
+#include "suite.h"
 
 #define REVOKED HAMI_HANDSHAKE_REVOKED_KEY
 #define TEXT "n1,7,host_abc,1"
@@ -456,5 +457,5 @@ int main(void)
     tcase_add_test(cases, an_aborted_revocation_ends_soon);
     tcase_add_test(cases, a_scheduler_reads_what_a_pod_asks_for);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "paths.h"
+#include "suite.h"
 
 START_TEST(names_are_checked_as_kubernetes_checks_them)
 {
@@ -96,9 +97,5 @@ int main(void)
     tcase_add_test(cases, paths_are_built_of_good_names_only);
     tcase_add_test(cases, a_query_is_escaped);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 
 #include "binding.h"
 #include "pod.h"
+#include "suite.h"
 
 static json_t *parse(const char *text)
 {
@@ -374,9 +375,5 @@ int main(void)
     tcase_add_test(cases, a_refused_binding_is_judged_by_the_pod);
     tcase_add_test(cases, a_binding_has_uid_version_and_annotations);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 
 #include "pod.h"
 #include "pod_cache.h"
+#include "suite.h"
 
 static json_t *parse(const char *text)
 {
@@ -154,9 +155,5 @@ int main(void)
     tcase_add_test(cases, a_pod_with_more_calls_than_are_told_tells_none_of_them);
     tcase_add_test(cases, a_remembered_pod_has_the_calls_of_the_pod_itself);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static _Thread_local bool is_out_of_memory;
 
 void *__real_malloc(size_t size);

@@ -381,15 +381,6 @@ bool wait_synced(struct world *world)
     return true;
 }
 
-int run_stand_in_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
-
 /* ---- lease ---- */
 
 int hami_lease_facts(const hami_lease *lease, struct hami_lease_view *ret)

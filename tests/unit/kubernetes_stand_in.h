@@ -127,9 +127,6 @@ size_t manager_wait(hami_nodelock *manager, size_t from, enum news_kind kind,
 /* Waits until the transport says that it is synced. */
 bool wait_synced(struct world *world);
 
-/* Runs a suite with TAP as the environment says; to be returned by main. */
-int run_stand_in_suite(Suite *suite);
-
 /* ---- lease ---- */
 
 struct hami_lease {

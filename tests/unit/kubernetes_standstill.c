@@ -9,6 +9,7 @@
 
 #include "http_client.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define DEADLINE_MS 5000u
 #define RECORD 16384u /* bytes at most that TLS hands over at once */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "status.h"
+#include "suite.h"
 
 #define STATUS(reason, details)                                                          \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":"     \
@@ -157,9 +158,5 @@ int main(void)
     tcase_add_test(cases, odd_members_of_a_status_are_passed_over);
     tcase_add_test(cases, the_text_for_people_names_status_reason_and_message);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

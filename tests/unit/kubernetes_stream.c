@@ -9,6 +9,7 @@
 
 #include "http.h"
 #include "kubernetes_support.h"
+#include "suite.h"
 
 #define MS UINT64_C(1000000)
 #define WATCH "/api/v1/nodes?watch=true&allowWatchBookmarks=true"

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define VALUE "2026-01-01T00:00:00Z,ns,a"
 #define OTHER "2026-01-01T00:00:00Z,ns,b"
 
@@ -365,5 +367,5 @@ int main(void)
     tcase_add_test(cases,
                    every_patch_begins_with_a_test_and_says_its_type_case_1_39_case_2_06);
     suite_add_tcase(suite, cases);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -251,17 +251,6 @@ struct told ask(hami_kubernetes *client, struct hami_kubernetes_request request)
     return told;
 }
 
-int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
-
 int status_of_get(hami_kubernetes *client)
 {
     struct told told = ask(client, get_node());

@@ -132,7 +132,4 @@ hami_kubernetes *scripted_client(const struct scripted *server,
 
 #define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
-/* Runs a suite with TAP as the environment says; to be returned by main. */
-int run_suite(Suite *suite);
-
 #endif

@@ -14,6 +14,7 @@
 
 #include "object.h"
 #include "watch.h"
+#include "suite.h"
 
 #define LINES_MAX 8192
 
@@ -495,5 +496,5 @@ int main(void)
     tcase_add_test(old, a_list_that_is_stuck_never_comes_after_a_newer_one_case_3_15);
     tcase_add_test(old, a_list_that_breaks_off_begins_again);
     tcase_add_test(old, a_restart_lists_again_without_losing_what_comes);
-    return run_stand_in_suite(suite);
+    return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "world.h"
+#include "suite.h"
 
 #define END_STREAM 1u
 
@@ -405,9 +406,5 @@ int main(void)
     tcase_add_test(tests, resets_and_goaways_say_whether_the_call_was_looked_at);
     tcase_add_test(tests, a_server_that_talks_nonsense_or_breaks_off_is_unavailable);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

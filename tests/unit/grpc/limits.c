@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "world.h"
+#include "suite.h"
 
 #define END_STREAM 1u
 
@@ -153,9 +154,5 @@ int main(void)
                    streams_that_are_opened_and_reset_for_ever_leave_nothing_behind);
     tcase_add_test(tests, streams_beyond_the_limit_are_refused_and_the_others_served);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "grpc/inbox.h"
 #include "grpc/text.h"
+#include "suite.h"
 
 START_TEST(a_text_survives_its_encoding_and_broken_escapes_stay)
 {
@@ -177,9 +178,5 @@ int main(void)
     tcase_add_test(tests, messages_come_out_whole_however_the_bytes_are_cut);
     tcase_add_test(tests, a_length_that_is_only_announced_costs_no_memory);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The main function of a check program with one suite.
- */
-#ifndef TESTS_DAEMON_SUITE_H
-#define TESTS_DAEMON_SUITE_H
+/* The main function of a check program with one suite: returns what main does. */
+#ifndef TESTS_SUITE_H
+#define TESTS_SUITE_H
 
 #include <check.h>
 #include <stdlib.h>
