@@ -61,6 +61,8 @@ PARTS = [
          "--only replicas --seed {seed}",
          "what scripts/test-cluster leaves out by default, and httpTimeout in full; 5 min", (),
          f"Kubernetes {LATEST}, seed {{seed}}"),
+    Part("kubelet", "scripts/test-cluster --only kubelet --side-by-side",
+         "each scene on a real kubelet with pods side by side; 4 min", (), f"Kubernetes {LATEST}"),
     Part("kubernetes_1_30", "scripts/test-cluster --version 1.30.14",
          "scripts/test-cluster on Kubernetes 1.30.14", (), "Kubernetes 1.30.14"),
     Part("kubernetes_1_24", "scripts/test-cluster --version 1.24.17",
