@@ -162,7 +162,10 @@ class Judge:
         cover = group.cover(moment)
         if cover is not None and cover.is_beside:
             return not _is_copied(group, moment, cover)
-        return any(self._needs(group, step, event) for step in group.permits(moment))
+        if cover is not None and _pair(cover) in map(_pair, group.permits(moment)):
+            return False  # of a permit whose lease somebody has spoilt: it keeps all off
+        return any(self._needs(group, step, event) for step in group.permits(moment)
+                   if cover is None or cover.uid is None or cover.uid != step.uid)
 
     def _needs(self, group, step, event):
         """Is the owner bound here and not served, or may it still be bound under this lock?"""

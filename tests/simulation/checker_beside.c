@@ -87,16 +87,32 @@ static bool is_copy(const struct world *world, const struct object *node)
     return false;
 }
 
-static void note_take(struct world *world, const struct object *after,
-                      const struct slot *slot, bool beside)
+static bool has_record(struct world *world, const struct object *node, const char *uid)
+{
+    for (size_t i = 0; i < world->slot_count; i++) {
+        if (strcmp(checker_owner(world, node, &world->slots[i]), uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_take(struct world *world, const struct object *before,
+                      const struct object *after, const struct slot *slot, bool beside)
 {
     const struct pod *pod = store_named(world, object_get(after, slot->lock));
+    const char *lease = object_get(after, slot->lease);
     char uid[40];
 
-    if (pod && pod->object &&
-        strcmp(checker_member(object_get(after, slot->lease), "uid", uid, sizeof(uid)),
-               pod->object->uid) == 0) {
-        checker_see(world, pod->index)->beside = beside;
+    if (!pod || !pod->object ||
+        strcmp(checker_member(lease, "uid", uid, sizeof(uid)), pod->object->uid) != 0) {
+        return;
+    }
+    struct seen_pod *seen = checker_see(world, pod->index);
+    seen->beside = beside;
+    if (has_record(world, before, uid)) {
+        /* No turn, from whichever record to another. */
+        seen->again[seen->again_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
     }
 }
 
@@ -109,7 +125,7 @@ static bool note_takes(struct world *world, const struct object *before,
         const struct slot *slot = &world->slots[i];
         if (is_grant(before, after, slot) && (i > 0 || !is_copy(world, after))) {
             takes = true;
-            note_take(world, after, slot, i > 0 && has_calls(after, slot));
+            note_take(world, before, after, slot, i > 0 && has_calls(after, slot));
         }
     }
     return takes;
@@ -155,6 +171,19 @@ static void check_fences(struct world *world, const struct node *node,
 
 /* ---- the cover ---- */
 
+/* A revocation stops the Bindings of all earlier takes as well. */
+static bool is_revoked_since(const struct seen_pod *seen, const struct node *node,
+                             uint64_t fence)
+{
+    for (size_t i = 0; i < CHECKER_REVOCATIONS_MAX && i < seen->revoked_count; i++) {
+        if (seen->revoked[i].node == (int)node->index &&
+            seen->revoked[i].fence >= fence) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool needs_permit(struct world *world, const struct node *node,
                          const struct object *object, const struct slot *slot)
 {
@@ -166,16 +195,15 @@ static bool needs_permit(struct world *world, const struct node *node,
         return false;
     }
     const struct seen_pod *seen = checker_see(world, pod->index);
-    if (seen->excused || seen->lost) {
-        return false;
+    bool alone = strcmp(checker_owner(world, object, &world->slots[0]), seen->uid) == 0;
+    if (seen->excused || seen->lost || alone) {
+        return false; /* alone: it has taken the cover since */
     }
     if (pod->object->node[0]) {
         return seen->node == (int)node->index;
     }
     return !pod->object->deleting && pod->object->phase == POD_PENDING &&
-           !checker_was_revoked(seen, node,
-                                checker_is_own_lease(lock_in(object, slot), lease),
-                                checker_fence(lease));
+           !is_revoked_since(seen, node, checker_fence(lease));
 }
 
 /* The first record does not say what it has to say. */
@@ -199,7 +227,8 @@ static bool is_uncovered(struct world *world, const struct node *node,
         }
     }
     if (!object || !checker_is_cover(world, object, cover)) {
-        return needed;
+        /* A copy of one whose lease somebody has spoilt keeps everybody off. */
+        return needed && !(lock_in(object, cover) && is_copy(world, object));
     }
     return !last || !is_same(object_get(object, last->lock), lock_in(object, cover)) ||
            !is_same(object_get(object, last->lease), object_get(object, cover->lease));

@@ -63,11 +63,6 @@ uint64_t checker_fence(const char *lease);
 /* The lease is the one of this very lock. */
 bool checker_is_own_lease(const char *lock, const char *lease);
 
-/* A Binding of the pod under this fence was revoked, or with any where the lock had no
- * lease. */
-bool checker_was_revoked(const struct seen_pod *seen, const struct node *node,
-                         bool has_lease, uint64_t fence);
-
 /* Judges a write to a node on which pods may be side by side, before it is stored. */
 void checker_beside(struct world *world, const struct node *node,
                     const struct object *before, const struct object *after,

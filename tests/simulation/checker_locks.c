@@ -53,8 +53,8 @@ static struct pod *named(struct world *world, const struct object *node,
     return store_named(world, object_get(node, slot->lock));
 }
 
-bool checker_was_revoked(const struct seen_pod *seen, const struct node *node,
-                         bool has_lease, uint64_t fence)
+static bool was_revoked(const struct seen_pod *seen, const struct node *node,
+                        bool has_lease, uint64_t fence)
 {
     for (size_t i = 0; i < CHECKER_REVOCATIONS_MAX && i < seen->revoked_count; i++) {
         if (seen->revoked[i].node == (int)node->index &&
@@ -82,7 +82,7 @@ static void check_proof(struct world *world, const struct node *node,
         return;
     }
     seen->aged = seen->aged || !has_lease;
-    if (!checker_was_revoked(seen, node, has_lease, checker_fence(lease)) ||
+    if (!was_revoked(seen, node, has_lease, checker_fence(lease)) ||
         (!has_lease && !aged)) {
         checker_violation(world, &world->result.lost_locks, node,
                           "the lock of %s (%s) on %s was taken, and it may still be "

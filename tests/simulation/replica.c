@@ -247,7 +247,10 @@ static int check_node(void *data, const struct hami_node_view *view)
     for (size_t i = 0; i < view->slot_count; i++) {
         const struct hami_slot_view *slot = &view->slots[i];
         bool kept = slot->state == HAMI_SLOT_HELD && !has_lease(replica, view->node);
-        bool stray = slot->state == HAMI_SLOT_FOREIGN && slot->holder &&
+        /* The cover is a copy, and no take of its own. */
+        bool cover = world->plan.beside && strcmp(slot->key, KEY_LOCK) == 0 &&
+                     slot->lease && strstr(slot->lease, "\"calls\"");
+        bool stray = slot->state == HAMI_SLOT_FOREIGN && slot->holder && !cover &&
                      strcmp(slot->holder, replica->holder) == 0;
         if (kept || stray) {
             found = slot;

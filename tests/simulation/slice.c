@@ -103,6 +103,37 @@ START_TEST(several_keys_and_permits_keep_every_rule)
 }
 END_TEST
 
+START_TEST(pods_side_by_side_keep_every_rule_and_are_in_flight_together)
+{
+    static const struct {
+        uint32_t beside;
+        bool kubernetes, foreign;
+    } kinds[] = {
+        {8, false, false}, {8, true, false}, {2, false, false}, {4, true, true}};
+    struct plan plan = {.seed = 90 + (uint64_t)_i,
+                        .acquires = 2000,
+                        .nodes = 3,
+                        .replicas = 2 + (uint32_t)_i % 2,
+                        .burst = 30,
+                        .keys = 1,
+                        .permits = 1,
+                        .kubernetes = kinds[_i].kubernetes,
+                        .foreign = kinds[_i].foreign,
+                        .by_scheduler = true,
+                        .beside = kinds[_i].beside,
+                        .fault_percent = 100,
+                        .faults = FAULT_ALL};
+    struct result result = run_world(&plan, false);
+
+    ck_assert_msg(run_violations(&result) == 0, "step %" PRIu64 ": %s", result.first_step,
+                  result.first);
+    ck_assert_uint_gt(result.served, 100);
+    ck_assert_uint_gt(result.bound_beside * 10, result.bound);
+    ck_assert_uint_ge(result.in_flight_max, 2);
+    ck_assert_uint_le(result.in_flight_max, plan.beside);
+}
+END_TEST
+
 START_TEST(a_seed_tells_the_same_story_each_time)
 {
     struct options options = options_of(_i);
@@ -157,6 +188,8 @@ int main(void)
     tcase_add_loop_test(tcase, without_faults_every_pod_is_served, 0, CODECS);
     tcase_add_loop_test(tcase, thousands_of_nodes_keep_every_rule, 0, CODECS);
     tcase_add_loop_test(tcase, several_keys_and_permits_keep_every_rule, 0, 5);
+    tcase_add_loop_test(
+        tcase, pods_side_by_side_keep_every_rule_and_are_in_flight_together, 0, 4);
     tcase_add_loop_test(tcase, a_seed_tells_the_same_story_each_time, 0, CODECS);
     tcase_add_loop_test(tcase, a_world_with_a_broken_rule_is_noticed, 0,
                         (BROKEN_COUNT - 1) * CODECS);
