@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -19,6 +20,7 @@ ABLE = "1,free=scheduler,side-by-side"
 GPU = "nvidia.com/gpu"
 NPU = "huawei.com/Ascend910B"
 MLU = "cambricon.com/vmlu"
+HAMICTL = peers.BUILD / "daemon/hamictl/hamictl"
 FLAGS = (f"--scheduler-name={world.SCHEDULER}", "--stall-limit=0")
 DESCRIPTION = schema.Description(
     pathlib.Path(__file__).resolve().parents[2] / "docs/scheduler-openapi.json")
@@ -76,6 +78,11 @@ class BesideWorld(world.World):
         for name in names:
             peers.wait_for(lambda name=name: name in self.answers)
             assert self.answers[name] == "", (name, self.answers[name])
+
+    def hamictl(self, *words):
+        return subprocess.run(
+            [HAMICTL, words[0], "--kubeconfig", self.server.kubeconfig, *words[1:]],
+            check=True, capture_output=True, text=True, timeout=peers.PATIENCE).stdout
 
     def waits(self, name):
         status, _, body, _ = self.ask(f"/api/v1/pods/default/{name}")
@@ -172,6 +179,54 @@ class SideBySide(unittest.TestCase):
         running.serve("one")
         running.bound("two")
         self.assertEqual(running.cover(), ("two", None))
+
+    def test_that_a_hamid_that_is_started_again_minds_what_is_in_flight(self):
+        running = self.start("--side-by-side=8", "--hold-limit=1s")
+        for count in (1, 2):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2")
+        running.kill_hamid()
+        running.start_hamid()
+        running.bind_and_wait("alike", limits=gpus(1))
+        running.bind("three", limits=gpus(3))
+        running.bound("three")
+        self.assertTrue(running.waits("alike"))
+        running.serve("p1")
+        running.bound("alike")
+        self.assertEqual(set(running.permits()), {"alike", "p2", "three"})
+        for name in ("p2", "three", "alike"):
+            running.serve(name)
+        peers.wait_for(lambda: running.cover() is None)
+
+    def test_that_one_with_the_option_off_minds_it_as_well(self):
+        running = self.start("--side-by-side=8")
+        for count in (1, 2):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2")
+        running.kill_hamid()
+        running.flags = FLAGS
+        running.start_hamid()
+        running.bind_and_wait("three", limits=gpus(3))
+        running.serve("p1")
+        self.assertTrue(running.waits("three"))
+        running.serve("p2")
+        running.bound("three")
+        self.assertEqual(running.cover(), ("three", None))
+
+    @unittest.skipUnless(HAMICTL.exists(), "hamictl was not built")
+    def test_that_a_pod_that_is_released_by_hand_makes_room_for_its_like(self):
+        running = self.start("--side-by-side=8")
+        for count in (1, 2):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2")
+        running.bind_and_wait("alike", limits=gpus(2))
+        self.assertTrue(running.waits("alike"))
+        slots = json.loads(running.hamictl("locks", "-o", "json"))[0]["slots"]
+        token = next(slot["token"] for slot in slots if slot["pod"] == "p2")
+        running.hamictl("release", "gpu-0", "--yes", "--force", "--expect", token)
+        running.bound("alike")
+        self.assertEqual(set(running.permits()), {"p1", "alike"})
+        self.assertEqual(running.cover()[0], "alike")
 
     def test_that_the_second_listener_shows_each_pod_once_and_the_cover(self):
         running = self.start("--side-by-side=8")
