@@ -27,7 +27,14 @@ TO_BINDING = "until the Binding is there"
 BINDING = "Binding"
 IN_KUBELET = "waits in the kubelet"
 ALLOCATE = "its Allocates, as the kubelet sees them"
+# Of an Allocate: the agent's reads one by one, and its write.
+NODE_READ = "  the agent reads the node"
+PODS_READ = "  the agent lists the pods"
+SLOW_READ = "  the slowest of all its reads"
+SUCCESS = "  its write of the success"
 STAGES = (WAITING, LOCK, TO_BINDING, BINDING, IN_KUBELET, ALLOCATE)
+ALL_STAGES = (*STAGES, NODE_READ, PODS_READ, SLOW_READ, SUCCESS)
+AGENT = "hamid-node"  # its user
 
 
 class Rig:
@@ -170,6 +177,22 @@ def stages(report, calls):
                    max(call.end for call in own))
         for name, begin, end in zip(STAGES, moments, moments[1:]):
             found[name].append(1000 * max(0.0, end - begin))
+    return {**found, **_agent_calls(report, calls)}
+
+
+def _agent_calls(report, calls):
+    """Milliseconds of what the agent asked of the API server within the Allocates."""
+    found = {name: [] for name in (NODE_READ, PODS_READ, SLOW_READ, SUCCESS)}
+    ordered = sorted(calls, key=lambda call: call.begin)
+    for event in report.events:
+        took = 1000 * (event.finished - event.received)
+        if not any(call.begin <= event.received <= call.end for call in ordered):
+            continue
+        if event.user == AGENT and event.is_read:
+            found[NODE_READ if event.resource == "nodes" else PODS_READ].append(took)
+        elif event.user == AGENT and event.resource == "pods" and event.verb == "patch":
+            found[SUCCESS].append(took)
+    found[SLOW_READ] = [max(found[NODE_READ] + found[PODS_READ], default=0.0)]
     return found
 
 

@@ -77,7 +77,7 @@ def _stage_table(title, turns):
                         ["stage", *turns.outcomes],
                         [[stage, *(f"{beside.median_stage(outcomes, stage):.2f}"
                                    for outcomes in turns.outcomes.values())]
-                         for stage in beside.STAGES])
+                         for stage in beside.ALL_STAGES])
 
 
 def _where(outcomes):
