@@ -67,6 +67,10 @@ static void start(const struct sweep_scenario *scenario, bool counted)
 
     options.config = (struct hami_nodelock_config)HAMI_NODELOCK_CONFIG_INIT;
     options.config.expire_ms = 20000;
+    if (scenario->beside) {
+        options.config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
+        options.config.side_by_side = 8;
+    }
     if (counted) {
         options.config.allocator =
             (struct hami_allocator){allocate, reallocate, release, NULL};
@@ -74,6 +78,12 @@ static void start(const struct sweep_scenario *scenario, bool counted)
     scripted_start(options);
     ck_assert_int_eq(
         hami_memory_put(scripted_store, SWEEP_NODE, "other.example/note", "1"), 0);
+    if (scenario->beside) {
+        ck_assert_int_eq(hami_memory_put(scripted_store, SWEEP_NODE,
+                                         HAMI_HANDSHAKE_AGENT_KEY,
+                                         "1,free=scheduler,side-by-side"),
+                         0);
+    }
     if (scenario->owners) {
         scripted_pod("a", "uid-a");
         scripted_pod("b", "uid-b");
@@ -87,7 +97,7 @@ static void start(const struct sweep_scenario *scenario, bool counted)
 static bool run(const struct sweep_scenario *scenario, struct sweep_fault fault)
 {
     start(scenario, false);
-    sweep_checks_start(fault.way, false, scenario->owners);
+    sweep_checks_start(fault.way, false, scenario);
     sweep_arm(fault);
     scenario->run();
     sweep_check_end();
@@ -160,7 +170,7 @@ START_TEST(each_allocation_fails_one_by_one)
     for (unsigned nth = 1; failed; nth += stride()) {
         failing = 0;
         start(scenario, true);
-        sweep_checks_start(SWEEP_NO_FAULT, true, scenario->owners);
+        sweep_checks_start(SWEEP_NO_FAULT, true, scenario);
         sweep_arm((struct sweep_fault){0});
         allocations = 0;
         failing = nth;

@@ -95,14 +95,18 @@ struct sweep_holder {
     bool handed_off; /* it is the node side's to release */
     bool served;     /* and that has done so */
     uint64_t fence;
-    char version[64]; /* of the pod, as the take was judged by */
+    const char *calls; /* NULL = it is exclusive */
+    char version[64];  /* of the pod, as the take was judged by */
 };
 
 #define SWEEP_HOLDERS_MAX 4
 extern struct sweep_holder sweep_holders[SWEEP_HOLDERS_MAX];
 
+struct sweep_scenario;
+
 /* Forgets all holders; what an acquire may end with besides 0 depends on the way. */
-void sweep_checks_start(enum sweep_way way, bool out_of_memory, bool owners);
+void sweep_checks_start(enum sweep_way way, bool out_of_memory,
+                        const struct sweep_scenario *scenario);
 
 /* These start something and return. */
 struct sweep_holder *sweep_acquire(const char *name, bool both_keys, uint64_t ms);
@@ -113,6 +117,8 @@ void sweep_look(struct sweep_holder *holder);
 void sweep_bind_and_hand_off(struct sweep_holder *holder);
 /* The node side serves the pod and removes the lock; it must be this pod's. */
 void sweep_serve(struct sweep_holder *holder);
+/* The node side leaves the lock to the manager: its last write is the success. */
+void sweep_succeed(struct sweep_holder *holder);
 /* The same by a plugin that writes nothing of use onto the pod. */
 void sweep_remove(struct sweep_holder *holder);
 
@@ -134,6 +140,8 @@ struct sweep_scenario {
     const char *name;
     bool watch, owners; /* what the transport has */
     void (*run)(void);
+    bool beside; /* pods may be beside each other: a and c have the same calls, b others,
+                    z none */
 };
 
 extern const struct sweep_scenario sweep_scenarios[];

@@ -19,51 +19,99 @@ struct sweep_holder sweep_holders[SWEEP_HOLDERS_MAX];
 static size_t holder_count;
 static enum sweep_way way;
 static bool out_of_memory, with_owners;
-static bool both_keys;                       /* of all holders of the scenario */
+static bool both_keys; /* of all holders of the scenario */
+static bool beside;
 static const char *rival_lock, *rival_lease; /* NULL = no rival waits */
 static const char *const keys[] = {HAMI_NODELOCK_KEY, OTHER_KEY};
+/* Records: of the two keys, then the permits of the first one. */
+enum { RECORDS = 2 + HAMI_NODELOCK_SIDE_BY_SIDE_MAX };
 
-void sweep_checks_start(enum sweep_way given, bool memory, bool owners)
+void sweep_checks_start(enum sweep_way given, bool memory,
+                        const struct sweep_scenario *scenario)
 {
     memset(sweep_holders, 0, sizeof(sweep_holders));
     holder_count = 0;
     way = given;
     out_of_memory = memory;
-    with_owners = owners;
+    with_owners = scenario->owners;
+    beside = scenario->beside;
     both_keys = false;
     rival_lock = rival_lease = NULL;
 }
 
 /* ---- the store ---- */
 
-static struct hami_lock_record record_of(size_t key)
+static struct hami_lock_record record_of(size_t index)
 {
     struct hami_lock_record record = HAMI_LOCK_RECORD_INIT;
     char lock[HAMI_LOCK_VALUE_MAX] = "", lease[HAMI_LEASE_TEXT_MAX] = "";
+    char lock_key[64], lease_key[64];
 
-    (void)hami_memory_get(scripted_store, SWEEP_NODE, keys[key], lock, sizeof(lock));
-    (void)hami_memory_get(scripted_store, SWEEP_NODE,
-                          key == 0 ? HAMI_NODELOCK_LEASE_KEY : OTHER_LEASE_KEY, lease,
-                          sizeof(lease));
+    (void)snprintf(lock_key, sizeof(lock_key), "%s", keys[index == 1]);
+    (void)snprintf(lease_key, sizeof(lease_key), "%s",
+                   index == 1 ? OTHER_LEASE_KEY : HAMI_NODELOCK_LEASE_KEY);
+    if (index > 1) {
+        (void)snprintf(lock_key, sizeof(lock_key), "%s.%zu", HAMI_NODELOCK_KEY,
+                       index - 1);
+        (void)snprintf(lease_key, sizeof(lease_key), "%s.%zu", HAMI_NODELOCK_LEASE_KEY,
+                       index - 1);
+    }
+    (void)hami_memory_get(scripted_store, SWEEP_NODE, lock_key, lock, sizeof(lock));
+    (void)hami_memory_get(scripted_store, SWEEP_NODE, lease_key, lease, sizeof(lease));
     ck_assert_int_eq(hami_lock_record_parse(lock, lease, &record), 0);
     return record;
 }
 
+static bool names(size_t index, const struct sweep_holder *holder)
+{
+    struct hami_lock_record record = record_of(index);
+
+    return record.kind == HAMI_LOCK_OWNED && record.has_lease &&
+           strcmp(record.name, holder->name) == 0 && record.fence >= holder->fence;
+}
+
 static bool is_named(const struct sweep_holder *holder)
 {
-    for (size_t i = 0; i < (both_keys ? 2 : 1); i++) {
-        struct hami_lock_record record = record_of(i);
-        if (record.kind != HAMI_LOCK_OWNED || !record.has_lease ||
-            strcmp(record.name, holder->name) != 0 || record.fence < holder->fence) {
-            return false;
-        }
+    bool found = names(0, holder) && (!beside || !record_of(0).calls[0]);
+
+    for (size_t i = 2; beside && !found && i < RECORDS; i++) {
+        found = names(i, holder);
     }
-    return true;
+    return found && (!both_keys || names(1, holder));
 }
 
 static bool is_free(void)
 {
-    return record_of(0).kind == HAMI_LOCK_FREE && record_of(1).kind == HAMI_LOCK_FREE;
+    bool is_so = true;
+
+    for (size_t i = 0; i < RECORDS && is_so; i++) {
+        is_so = record_of(i).kind == HAMI_LOCK_FREE;
+    }
+    return is_so;
+}
+
+static bool is_served(const char *name)
+{
+    bool served = false;
+
+    for (size_t i = 0; i < SWEEP_HOLDERS_MAX; i++) {
+        const struct sweep_holder *one = &sweep_holders[i];
+        served = served || (one->served && strcmp(one->name, name) == 0);
+    }
+    return served;
+}
+
+/* While somebody is in flight beside others the cover is held, as far as others look. */
+static void check_cover(void)
+{
+    bool held = false;
+
+    for (size_t i = 2; i < RECORDS; i++) {
+        struct hami_lock_record record = record_of(i);
+        held = held || (record.kind != HAMI_LOCK_FREE && !is_served(record.name));
+    }
+    SWEEP_CHECK(!held || record_of(0).kind != HAMI_LOCK_FREE,
+                "the cover is free while a permit is held");
 }
 
 static void keep_facts(void *data, int code, const struct hami_owner_facts *facts)
@@ -115,7 +163,10 @@ static bool is_held(const struct sweep_holder *holder)
 static void check_former(const struct sweep_holder *now,
                          const struct sweep_holder *former)
 {
-    if (strcmp(former->name, now->name) == 0) {
+    bool are_distinct =
+        former->calls && now->calls && strcmp(former->calls, now->calls) != 0;
+
+    if (strcmp(former->name, now->name) == 0 || are_distinct) {
         return;
     }
     SWEEP_CHECK(now->fence > former->fence, "the fence went back");
@@ -164,6 +215,9 @@ static void rival_takes(void)
 void sweep_check_step(void)
 {
     rival_takes();
+    if (beside) {
+        check_cover();
+    }
     for (size_t i = 0; i < holder_count; i++) {
         struct sweep_holder *holder = &sweep_holders[i];
         if (holder->wait.ended && holder->wait.code == 0 && holder->fence == 0) {
@@ -191,6 +245,13 @@ static void acquired(void *data, int code, hami_lease *lease,
     (void)snprintf(holder->wait.text, sizeof(holder->wait.text), "%s", error->text);
 }
 
+static const char *calls_of(const char *name)
+{
+    return !beside || name[0] == 'z' ? NULL
+           : name[0] == 'b'          ? "nvidia.com/gpu=2"
+                                     : "nvidia.com/gpu=1";
+}
+
 struct sweep_holder *sweep_acquire(const char *name, bool both, uint64_t ms)
 {
     struct hami_nodelock_request request;
@@ -199,8 +260,9 @@ struct sweep_holder *sweep_acquire(const char *name, bool both, uint64_t ms)
     ck_assert_uint_lt(holder_count, SWEEP_HOLDERS_MAX);
     holder_count++;
     both_keys = both;
-    *holder = (struct sweep_holder){.name = name};
+    *holder = (struct sweep_holder){.name = name, .calls = calls_of(name)};
     scripted_request(&request, SWEEP_NODE, name);
+    request.calls = holder->calls;
     request.keys = both ? keys : NULL;
     request.key_count = both ? 2 : 0;
     request.deadline_ns = scripted_now_ns + ms * MS;
@@ -286,6 +348,28 @@ void sweep_serve(struct sweep_holder *holder)
     sweep_remove(holder);
 }
 
+void sweep_succeed(struct sweep_holder *holder)
+{
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+    char uid[64];
+
+    (void)snprintf(uid, sizeof(uid), "uid-%s", holder->name);
+    facts.exists = true;
+    facts.uid = uid;
+    facts.node = SWEEP_NODE;
+    facts.bind_phase = HAMI_BIND_PHASE_SUCCESS;
+    facts.fence = facts.done = holder->fence;
+    SWEEP_CHECK(is_named(holder), "the node side finds no lock of %s", holder->name);
+    holder->served = true;
+    scripted_pod_facts(holder->name, &facts);
+    scripted_dispatch();
+    if (out_of_memory) {
+        scripted_pod_facts(holder->name, &facts); /* a watch that failed tells it again */
+        scripted_dispatch();
+    }
+    sweep_check_step();
+}
+
 static bool wait_ended(void *data)
 {
     return ((struct sweep_holder *)data)->wait.ended;
@@ -354,7 +438,7 @@ static bool is_left_to_the_node(const struct hami_lock_record *record)
 /* No lock, or one that another writer left and that nobody asked for. */
 static bool is_none_of_ours(void)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < RECORDS; i++) {
         struct hami_lock_record record = record_of(i);
         if (record.kind != HAMI_LOCK_FREE && record.has_lease &&
             !is_left_to_the_node(&record) &&

@@ -289,39 +289,127 @@ static void adopt(void)
     give_back(sweep_acquire("a", false, SWEEP_WAIT_MS));
 }
 
+/* ---- beside each other ---- */
+
+static void release_all(struct sweep_holder *const *holders, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (holders[i]->wait.code == 0 && !holders[i]->handed_off) {
+            sweep_release(holders[i]);
+            (void)sweep_released(holders[i]);
+        }
+    }
+}
+
+static void come_beside(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+
+    (void)sweep_granted(a);
+    (void)sweep_granted(b);
+    release_all((struct sweep_holder *[]){b, a}, 2);
+}
+
+static void hand_over_beside(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    (void)sweep_granted(a);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+    struct sweep_holder *c = sweep_acquire("c", false, 2 * SWEEP_WAIT_MS);
+
+    (void)sweep_granted(b);
+    release_all(&a, 1);
+    give_back(c);
+    release_all(&b, 1);
+}
+
+static void wait_for_all_beside(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+
+    (void)sweep_granted(a);
+    (void)sweep_granted(b);
+    struct sweep_holder *all = sweep_acquire("z", false, 2 * SWEEP_WAIT_MS);
+    struct sweep_holder *c = sweep_acquire("c", false, 2 * SWEEP_WAIT_MS);
+    release_all((struct sweep_holder *[]){a, b}, 2);
+    give_back(all);
+    give_back(c);
+}
+
+static void serve_beside(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+    struct sweep_holder *b = sweep_acquire("b", false, SWEEP_WAIT_MS);
+    bool a_granted = sweep_granted(a), b_granted = sweep_granted(b);
+    struct sweep_holder *c = sweep_acquire("c", false, 2 * SWEEP_WAIT_MS);
+
+    if (a_granted) {
+        sweep_bind_and_hand_off(a);
+    }
+    if (b_granted) {
+        sweep_bind_and_hand_off(b);
+        sweep_serve_calls(3);
+        sweep_succeed(b);
+    }
+    if (a_granted) {
+        sweep_serve_calls(3);
+        SWEEP_CHECK(!c->wait.ended || c->wait.code != 0,
+                    "a waiter passed an owner that waits for Allocate");
+        sweep_succeed(a);
+    }
+    give_back(c);
+}
+
+static void leave_beside(void)
+{
+    struct sweep_holder *a = sweep_acquire("a", false, SWEEP_WAIT_MS);
+
+    (void)sweep_granted(a);
+    leave(sweep_acquire("b", false, SWEEP_WAIT_MS), 2);
+    release_all(&a, 1);
+}
+
 const struct sweep_scenario sweep_scenarios[] = {
-    {"take and release", true, true, take_and_release},
-    {"take and release without news", false, true, take_and_release},
-    {"take and release without owners", true, false, take_and_release},
-    {"take both keys", true, true, take_both_keys},
-    {"hand over", true, true, hand_over},
-    {"hand over without news", false, true, hand_over},
-    {"hand over without owners", true, false, hand_over},
-    {"hand over both keys", true, true, hand_over_both_keys},
-    {"two shares", true, true, take_two_shares},
-    {"check a lease", true, true, check_lease},
-    {"leave at once", true, true, leave_at_once},
-    {"leave after one call", true, true, leave_after_one_call},
-    {"leave after two calls", true, true, leave_after_two_calls},
-    {"leave after three calls", true, true, leave_after_three_calls},
-    {"leave without news", false, true, leave_after_two_calls},
-    {"leave without owners", true, false, leave_after_one_call},
-    {"leave alone", true, true, leave_alone},
-    {"leave alone, later", true, true, leave_alone_at_last},
-    {"leave alone without news", false, true, leave_alone},
-    {"leave alone without news, later", false, true, leave_alone_at_last},
-    {"leave alone without owners", true, false, leave_alone},
-    {"hand off", true, true, hand_off},
-    {"hand off without news", false, true, hand_off},
-    {"hand off, watch lost", true, true, hand_off_while_the_watch_is_lost},
-    {"hand off to a dead plugin", true, true, hand_off_to_a_dead_plugin},
-    {"release of a bound owner", true, true, release_of_a_bound_owner},
-    {"take over, pod gone", true, true, take_over_from_a_pod_that_is_gone},
-    {"take over by revocation", true, true, take_over_by_revocation},
-    {"release to a rival", true, true, release_to_a_rival},
-    {"release to a rival without news", false, true, release_to_a_rival},
-    {"take over by age", true, false, take_over_by_age},
-    {"adopt", true, true, adopt},
+    {"take and release", true, true, take_and_release, false},
+    {"take and release without news", false, true, take_and_release, false},
+    {"take and release without owners", true, false, take_and_release, false},
+    {"take both keys", true, true, take_both_keys, false},
+    {"hand over", true, true, hand_over, false},
+    {"hand over without news", false, true, hand_over, false},
+    {"hand over without owners", true, false, hand_over, false},
+    {"hand over both keys", true, true, hand_over_both_keys, false},
+    {"two shares", true, true, take_two_shares, false},
+    {"check a lease", true, true, check_lease, false},
+    {"leave at once", true, true, leave_at_once, false},
+    {"leave after one call", true, true, leave_after_one_call, false},
+    {"leave after two calls", true, true, leave_after_two_calls, false},
+    {"leave after three calls", true, true, leave_after_three_calls, false},
+    {"leave without news", false, true, leave_after_two_calls, false},
+    {"leave without owners", true, false, leave_after_one_call, false},
+    {"leave alone", true, true, leave_alone, false},
+    {"leave alone, later", true, true, leave_alone_at_last, false},
+    {"leave alone without news", false, true, leave_alone, false},
+    {"leave alone without news, later", false, true, leave_alone_at_last, false},
+    {"leave alone without owners", true, false, leave_alone, false},
+    {"hand off", true, true, hand_off, false},
+    {"hand off without news", false, true, hand_off, false},
+    {"hand off, watch lost", true, true, hand_off_while_the_watch_is_lost, false},
+    {"hand off to a dead plugin", true, true, hand_off_to_a_dead_plugin, false},
+    {"release of a bound owner", true, true, release_of_a_bound_owner, false},
+    {"take over, pod gone", true, true, take_over_from_a_pod_that_is_gone, false},
+    {"take over by revocation", true, true, take_over_by_revocation, false},
+    {"release to a rival", true, true, release_to_a_rival, false},
+    {"release to a rival without news", false, true, release_to_a_rival, false},
+    {"take over by age", true, false, take_over_by_age, false},
+    {"adopt", true, true, adopt, false},
+    {"come beside", true, true, come_beside, true},
+    {"come beside without news", false, true, come_beside, true},
+    {"hand over beside", true, true, hand_over_beside, true},
+    {"wait for all beside", true, true, wait_for_all_beside, true},
+    {"serve beside", true, true, serve_beside, true},
+    {"leave beside", true, true, leave_beside, true},
 };
 const int sweep_scenario_count =
     (int)(sizeof(sweep_scenarios) / sizeof(sweep_scenarios[0]));
