@@ -55,6 +55,13 @@ bool hami_internal_cover_is_bare(const struct hami_internal_node *node);
 uint64_t hami_internal_cover_last_fence(const struct hami_internal_node *node,
                                         bool *ret_seeded);
 
+/* Where the cover is a copy it may have been the same before: edits by which a take tests
+ * that no other one left its fence in a permit, but for the one that it writes itself
+ * (NULL = none). */
+void hami_internal_cover_plan_fence(const struct hami_internal_node *node,
+                                    hami_call *call,
+                                    const struct hami_internal_slot *but);
+
 /* Edits by which a take beside others tests the node's mark and writes the cover. */
 void hami_internal_cover_plan_take(struct hami_internal_node *node, hami_call *call,
                                    const struct hami_internal_grant *grant);

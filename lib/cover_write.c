@@ -6,7 +6,8 @@
  *    and the node's mark;
  *  - a cover that is a copy is one of that permit which has the highest fence. Only so a
  *    cover that is found unchanged says that nobody came in between: whoever came after
- *    its owner is gone by then;
+ *    its owner is gone by then. Their fences are in the permits' leases, which a take
+ *    beside a copy tests as well: else two grants could have the same one;
  *  - what is in doubt is settled by the permit's pair alone.
  */
 #include <string.h>
@@ -47,13 +48,27 @@ uint64_t hami_internal_cover_last_fence(const struct hami_internal_node *node,
     const struct hami_internal_slot *cover = node->cover;
     uint64_t last = cover->record.last_fence;
 
-    /* Each take changes the cover, so its memory keeps two takes apart. */
+    /* Each take changes the cover, so its memory keeps two takes apart; and where it may
+     * be a copy again, the permits' do (hami_internal_cover_plan_fence()). */
     *ret_seeded = last == 0 || last < cover->max_fence;
     for (size_t i = 0; i < HAMI_INTERNAL_BESIDE_MAX; i++) {
         uint64_t fence = node->permits[i]->record.last_fence;
         last = fence > last ? fence : last;
     }
     return last;
+}
+
+void hami_internal_cover_plan_fence(const struct hami_internal_node *node,
+                                    hami_call *call,
+                                    const struct hami_internal_slot *but)
+{
+    for (size_t i = 0; i < HAMI_INTERNAL_BESIDE_MAX && slot_is_copy(node->cover); i++) {
+        const struct hami_internal_slot *permit = node->permits[i];
+        if (permit != but) {
+            hami_internal_call_add(call, HAMI_EDIT_TEST, names_of(permit)->lease,
+                                   permit->pair.lease, NULL);
+        }
+    }
 }
 
 void hami_internal_cover_plan_take(struct hami_internal_node *node, hami_call *call,

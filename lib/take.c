@@ -81,6 +81,11 @@ static void plan_take(hami_call *call, struct hami_internal_grant *grant,
         note_owner(grant, wait->node, wait->node->cover);
         hami_internal_cover_plan_take(wait->node, call, grant);
     }
+    for (size_t i = 0; i < wait->key_count && wait->node->has_permits; i++) {
+        if (slots[i]->key->beside) {
+            hami_internal_cover_plan_fence(wait->node, call, slots[i]);
+        }
+    }
     for (size_t i = 0; i < wait->key_count; i++) {
         const struct hami_internal_record_key *names =
             &slots[i]->key->records[slots[i]->permit];

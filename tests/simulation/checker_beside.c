@@ -104,6 +104,10 @@ static void note_take(struct world *world, const struct object *before,
     const char *lease = object_get(after, slot->lease);
     char uid[40];
 
+    if (pod && beside) {
+        struct seen_pod *seen = checker_see(world, pod->index);
+        seen->besides[seen->beside_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
+    }
     if (!pod || !pod->object ||
         strcmp(checker_member(lease, "uid", uid, sizeof(uid)), pod->object->uid) != 0) {
         return;

@@ -28,6 +28,9 @@ struct seen_pod {
     /* fences of its last locks that replaced one of its own, round about */
     uint64_t again[CHECKER_AGAIN_MAX];
     size_t again_count;
+    /* fences of its last takes beside others, of whatever uid, round about */
+    uint64_t besides[CHECKER_AGAIN_MAX];
+    size_t beside_count;
     struct {
         uint32_t incarnation;
         char uid[40];

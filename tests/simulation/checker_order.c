@@ -57,14 +57,19 @@ static bool has_permit_set_aside(const struct world *world, const struct acquire
 
 /* Side by side one may be granted before another that its calls say nothing of. */
 static bool is_in_way(struct world *world, const struct acquire *waiting,
-                      const struct acquire *granted)
+                      const struct acquire *granted, uint64_t fence)
 {
+    const struct seen_pod *seen = checker_see(world, granted->pod->index);
+    bool beside = false;
+
     if (!(waiting->keys & granted->keys)) {
         return false;
     }
-    bool beside = waiting->call_set != 0 && granted->call_set != 0 &&
-                  checker_see(world, granted->pod->index)->beside;
-    return !beside || (waiting->call_set & granted->call_set) != 0;
+    for (size_t i = 0; i < CHECKER_AGAIN_MAX && fence != 0; i++) {
+        beside = beside || seen->besides[i] == fence;
+    }
+    return !beside || waiting->call_set == 0 || granted->call_set == 0 ||
+           (waiting->call_set & granted->call_set) != 0;
 }
 
 static void check_overtaking(struct world *world, const struct acquire *acquire,
@@ -170,7 +175,7 @@ void checker_granted(struct world *world, const struct acquire *acquire, uint64_
     world->result.queue_count++;
     for (struct acquire *at = own ? NULL : node->first[acquire->replica]; at;
          at = at->next) {
-        if (at == acquire || at->leaving || !is_in_way(world, at, acquire) ||
+        if (at == acquire || at->leaving || !is_in_way(world, at, acquire, fence) ||
             has_permit_set_aside(world, at, acquire)) {
             continue;
         }
