@@ -192,21 +192,28 @@ static void add_slot(json_t *slots, const char *key, bool is_permit, const char 
     (void)json_array_append_new(slots, slot);
 }
 
-/* One record of a key: its own, permit 0, or that of a pod beside others. */
+bool source_record_keys(const char *key, unsigned permit, char *lock_key, char *lease_key)
+{
+    if (hami_lease_key(key, lease_key, SOURCE_KEY_MAX) != 0) {
+        return false;
+    }
+    (void)snprintf(lock_key, SOURCE_KEY_MAX, "%.*s", HAMI_NODELOCK_KEY_MAX, key);
+    if (permit > 0) {
+        size_t length = strlen(lock_key);
+        (void)snprintf(lock_key + length, SOURCE_KEY_MAX - length, ".%u", permit);
+        length = strlen(lease_key);
+        (void)snprintf(lease_key + length, SOURCE_KEY_MAX - length, ".%u", permit);
+    }
+    return true;
+}
+
 static void add_record(json_t *slots, const json_t *annotations, const char *key,
                        unsigned permit)
 {
-    char lock_key[HAMI_NODELOCK_KEY_MAX + 8];
-    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
-    if (hami_lease_key(key, lease_key, sizeof(lease_key)) != 0) {
+    char lock_key[SOURCE_KEY_MAX];
+    char lease_key[SOURCE_KEY_MAX];
+    if (!source_record_keys(key, permit, lock_key, lease_key)) {
         return;
-    }
-    (void)snprintf(lock_key, sizeof(lock_key), "%.*s", HAMI_NODELOCK_KEY_MAX, key);
-    if (permit > 0) {
-        size_t length = strlen(lock_key);
-        (void)snprintf(lock_key + length, sizeof(lock_key) - length, ".%u", permit);
-        length = strlen(lease_key);
-        (void)snprintf(lease_key + length, sizeof(lease_key) - length, ".%u", permit);
     }
     const char *value = json_string_value(json_object_get(annotations, lock_key));
     if (value != NULL) {

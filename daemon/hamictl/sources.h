@@ -90,6 +90,15 @@ json_t *source_node(const json_t *object);
 /* Does a slot only say that pods are in flight side by side? */
 bool source_is_cover(const json_t *slot);
 
+#define SOURCE_KEY_MAX (HAMI_NODELOCK_KEY_MAX + 12)
+
+/*
+ * The names of one record of a lock's key: its own (permit 0), or that of a pod beside
+ * others. Buffers of SOURCE_KEY_MAX bytes. False where no lock has such a key.
+ */
+bool source_record_keys(const char *key, unsigned permit, char *lock_key,
+                        char *lease_key);
+
 /* The number of a pod beside others that a key ends with; 0 = none. */
 unsigned source_permit_of(const char *key);
 

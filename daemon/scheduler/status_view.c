@@ -341,6 +341,16 @@ static const struct hami_slot_view *blocker(const struct hami_node_view *node)
     return NULL;
 }
 
+/* How many pods are in flight side by side; 0 where nobody may be. */
+static unsigned count_beside(const struct hami_node_view *node)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < node->slot_count; i++) {
+        count += locks_is_permit(&node->slots[i]) && is_busy(&node->slots[i]) ? 1 : 0;
+    }
+    return count;
+}
+
 static void format_why(const struct hami_node_view *node,
                        const struct hami_waiter_view *waiter,
                        const struct hami_slot_view *slot, char *text, size_t size)
@@ -350,7 +360,13 @@ static void format_why(const struct hami_node_view *node,
         (void)snprintf(before, sizeof(before), "%u %s before it", waiter->position,
                        waiter->position == 1 ? "pod is" : "pods are");
     }
-    if (slot == NULL) {
+    unsigned beside = count_beside(node);
+    if (beside > 0) {
+        (void)snprintf(text, size,
+                       "waits for node %s, where %u %s in flight side by side that it "
+                       "may not join yet; %s",
+                       node->node, beside, beside == 1 ? "pod is" : "pods are", before);
+    } else if (slot == NULL) {
         (void)snprintf(text, size, "waits for node %s, whose lock is being taken; %s",
                        node->node, before);
     } else if (slot->owner.name != NULL) {

@@ -116,6 +116,8 @@ class SideBySide(unittest.TestCase):
         running.bind("two", limits=gpus(2))
         running.bound("two")
         self.assertTrue(running.waits("alike"))
+        self.assertIn("where 2 pods are in flight side by side that it may not join yet; it is next",
+                      running.read("/api/v1/pods/default/alike")["why"])
         running.serve("one")
         running.bound("alike")
         self.assertEqual(set(running.permits()), {"alike", "two"})

@@ -68,8 +68,8 @@ struct found {
     int code;
     enum hami_facts_source source;
     bool exists, devices_left;
-    char scheduler[64], group[64], node[64], resource[64];
-    size_t resource_count;
+    char scheduler[64], group[64], node[64], resource[64], call[64];
+    size_t resource_count, call_count;
 };
 
 static void copy(char *to, const char *text)
@@ -90,6 +90,8 @@ static void keep(void *data, int code, const struct hami_kubernetes_pod *pod,
         found->exists = pod->facts.exists;
         found->devices_left = pod->facts.devices_left;
         found->resource_count = pod->resource_count;
+        found->call_count = pod->call_count;
+        copy(found->call, pod->call_count > 0 ? pod->calls[0] : "");
         copy(found->node, pod->facts.node);
         copy(found->scheduler, pod->scheduler_name);
         copy(found->group, pod->group);
@@ -143,6 +145,8 @@ START_TEST(a_pod_that_the_watch_knows_is_told_whole_without_a_read)
     ck_assert_str_eq(found.group, "gang");
     ck_assert_uint_eq(found.resource_count, 1);
     ck_assert_str_eq(found.resource, "nvidia.com/gpu");
+    ck_assert_uint_eq(found.call_count, 1);
+    ck_assert_str_eq(found.call, "nvidia.com/gpu=2");
 }
 END_TEST
 

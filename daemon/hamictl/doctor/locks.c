@@ -64,18 +64,20 @@ static size_t each_lock(struct doctor *doctor,
                                      const char *lease))
 {
     static const char *const keys[] = {HAMI_NODELOCK_KEY, HAMI_NODELOCK_CAMBRICON_KEY};
-    char lease_key[HAMI_NODELOCK_KEY_MAX + 8];
+    enum { RECORDS = HAMI_NODELOCK_SIDE_BY_SIDE_MAX + 1 };
+    char lock_key[SOURCE_KEY_MAX];
+    char lease_key[SOURCE_KEY_MAX];
     size_t found = 0;
     size_t index = 0;
     const json_t *metadata = NULL;
     json_array_foreach(doctor->nodes, index, metadata)
     {
         const json_t *annotations = json_object_get(metadata, "annotations");
-        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-            const char *value = source_text(annotations, keys[k]);
-            if (value[0] != '\0' &&
-                hami_lease_key(keys[k], lease_key, sizeof(lease_key)) == 0) {
-                look(doctor, source_text(metadata, "name"), keys[k], value,
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) * RECORDS; k++) {
+            (void)source_record_keys(keys[k / RECORDS], k % RECORDS, lock_key, lease_key);
+            const char *value = source_text(annotations, lock_key);
+            if (value[0] != '\0') {
+                look(doctor, source_text(metadata, "name"), lock_key, value,
                      json_string_value(json_object_get(annotations, lease_key)));
                 found++;
             }
