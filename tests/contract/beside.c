@@ -17,6 +17,7 @@
 #define LEASE1 HAMI_NODELOCK_LEASE_KEY ".1"
 #define KEY2 HAMI_NODELOCK_KEY ".2"
 #define LEASE2 HAMI_NODELOCK_LEASE_KEY ".2"
+#define LEASE8 HAMI_NODELOCK_LEASE_KEY ".8"
 #define MARK HAMI_HANDSHAKE_AGENT_KEY
 #define ABLE "1,free=scheduler,side-by-side"
 
@@ -56,11 +57,23 @@ static int take_first(const char *node)
     return call(node, edits, COUNT(edits));
 }
 
+/* The leases of the other permits as well: nobody came and went meanwhile. */
 static int take_second(const char *node, const char *mark)
 {
     const struct hami_transport_edit edits[] = {
-        TEST(MARK, mark), PUT(COVER, A, B), PUT(COVER_LEASE, LEASE_A, LEASE_B),
-        PUT(KEY2, NULL, B), PUT(LEASE2, NULL, LEASE_B)};
+        TEST(MARK, mark),
+        PUT(COVER, A, B),
+        PUT(COVER_LEASE, LEASE_A, LEASE_B),
+        PUT(KEY2, NULL, B),
+        PUT(LEASE2, NULL, LEASE_B),
+        TEST(LEASE1, LEASE_A),
+        TEST(HAMI_NODELOCK_LEASE_KEY ".3", NULL),
+        TEST(HAMI_NODELOCK_LEASE_KEY ".4", NULL),
+        TEST(HAMI_NODELOCK_LEASE_KEY ".5", NULL),
+        TEST(HAMI_NODELOCK_LEASE_KEY ".6", NULL),
+        TEST(HAMI_NODELOCK_LEASE_KEY ".7", NULL),
+        TEST(LEASE8, NULL),
+    };
     return call(node, edits, COUNT(edits));
 }
 
@@ -100,7 +113,7 @@ static const struct {
 } changes[] = {
     {MARK, NULL},       {MARK, "1,free=scheduler"}, {COVER, B},
     {COVER, NULL},      {COVER_LEASE, MEMORY_A},    {KEY2, B},
-    {LEASE2, MEMORY_B},
+    {LEASE2, MEMORY_B}, {LEASE8, MEMORY_B},
 };
 
 START_TEST(a_take_beside_is_refused_whole_where_anything_has_changed)
