@@ -262,6 +262,27 @@ static void view_permit(struct hami_internal_round *round, const struct hami_wai
     }
 }
 
+/* Another replica has the first try after many takes in a row: see internal.h. */
+static bool is_left_to_others(struct hami_internal_round *round, const struct view *view)
+{
+    struct hami_internal_node *node = round->node;
+    uint64_t rival_ns = node->cover->rival_ns;
+
+    if (node->beside_row >= HAMI_INTERNAL_BESIDE_ROW_MAX && rival_ns != 0 &&
+        round->now_ns < rival_ns + HAMI_INTERNAL_RIVAL_NS) {
+        if (view->busy.count == 0) {
+            node->beside_row = 0;
+            node->cover->yield_until_ns = round->now_ns + HAMI_INTERNAL_YIELD_NS;
+            hami_internal_serve_consider(node, node->cover->yield_until_ns);
+        }
+        return true;
+    }
+    if (view->busy.count == 0) {
+        node->beside_row = 0;
+    }
+    return false;
+}
+
 /* Its own permit, or one that is done, or an empty one. */
 static struct hami_internal_slot *pick(const struct hami_internal_round *round,
                                        const struct view *view)
@@ -292,6 +313,10 @@ static enum hami_internal_look choose_permit(struct hami_internal_round *round,
         view_permit(round, wait, round->node->permits[i], &view);
     }
     claim_calls(round, wait);
+    if (!view.own && is_left_to_others(round, &view)) {
+        look = look_at_held(round, wait, &view.busy);
+        return look == LOOK_WORKING ? look : block_all(round);
+    }
     if (view.in_way.count > 0) {
         return look_at_held(round, wait, &view.in_way);
     }

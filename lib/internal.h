@@ -61,6 +61,10 @@ struct hami_internal_parking {
 #define HAMI_INTERNAL_HAND_OVERS_MAX 16
 #define HAMI_INTERNAL_RIVAL_NS (60 * NS_PER_S)
 #define HAMI_INTERNAL_YIELD_NS (50 * NS_PER_MS)
+/* Takes beside others in a row, with somebody in flight all the time, where another
+ * replica was seen: then nobody comes until all who are in flight are done, and for YIELD,
+ * since a pod of that replica may wait for all of them. */
+#define HAMI_INTERNAL_BESIDE_ROW_MAX 64
 /* A lock that is done and the scheduler side's to free stands so long for a waiter that
  * may come: then it costs one write less. */
 #define HAMI_INTERNAL_DONE_STANDS_NS (100 * NS_PER_MS)
@@ -360,7 +364,8 @@ struct hami_internal_node {
     size_t slot_count;
     /* of the key that may have pods beside each other: its records, among the slots */
     struct hami_internal_slot *cover, *permits[HAMI_INTERNAL_BESIDE_MAX];
-    bool has_permits;                         /* all are there */
+    bool has_permits;    /* all are there */
+    uint32_t beside_row; /* takes beside others since nobody was in flight */
     const struct hami_internal_key *free_key; /* while there are no slots: a watch told
                                                  that nothing stands under it; or NULL */
     uint64_t free_number, free_ns; /* the version that showed it last; since when */

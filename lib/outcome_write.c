@@ -101,6 +101,7 @@ static void cover_taken(struct hami_internal_node *node,
 {
     struct hami_internal_slot *cover = node->cover;
 
+    node->beside_row++;
     if (cover->grant) {
         end_replaced(node, cover, grant->takes_done, after);
     }

@@ -225,6 +225,68 @@ START_TEST(an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclus
 }
 END_TEST
 
+/* One of many pods, each with a name of its own. */
+static void put_pod(int number, uint64_t fence, bool bound)
+{
+    struct hami_owner_facts facts = HAMI_OWNER_FACTS_INIT;
+    char name[16], uid[24];
+
+    (void)snprintf(name, sizeof(name), "p%d", number);
+    (void)snprintf(uid, sizeof(uid), "uid-%s", name);
+    facts.known = facts.exists = true;
+    facts.uid = uid;
+    facts.node = bound ? "n1" : NULL;
+    facts.bind_phase = bound ? HAMI_BIND_PHASE_SUCCESS : HAMI_BIND_PHASE_NONE;
+    facts.fence = facts.done = fence;
+    scripted_pod_facts(name, &facts);
+}
+
+static void come(struct scripted_wait *wait, int number)
+{
+    struct hami_nodelock_request request;
+    char name[16], calls[32];
+
+    put_pod(number, 0, false);
+    (void)snprintf(name, sizeof(name), "p%d", number);
+    (void)snprintf(calls, sizeof(calls), "nvidia.com/gpu=%d", 1 + number);
+    scripted_request(&request, "n1", name);
+    request.calls = calls;
+    scripted_acquire_as(wait, &request, 600000);
+}
+
+START_TEST(an_exclusive_pod_of_another_replica_is_not_kept_waiting_for_ever)
+{
+    static struct scripted_wait first, all, waits[2];
+    hami_nodelock *other = beside_other(8);
+    int takes = 0;
+
+    beside_take_by(other, &first, "f", "amd.com/gpu=1"); /* so that it is known here */
+    come(&waits[0], takes);
+    beside_bind_and_serve(&first, "f");
+    beside_take_by(other, &all, "e", NULL);
+    beside_assert_waits(&all, "e");
+    /* The next one comes before the last one is served: somebody is always in flight. */
+    while (takes < 400 && waits[takes % 2].ended) {
+        struct scripted_wait *now = &waits[takes % 2];
+        uint64_t fence = hami_lease_fence(now->lease);
+        takes++;
+        come(&waits[takes % 2], takes);
+        ck_assert_int_eq(hami_lease_handoff(now->lease), 0);
+        scripted_advance(150); /* what was done before is given back meanwhile */
+        put_pod(takes - 1, fence, true);
+        beside_dispatch(other);
+        scripted_advance(5);
+        beside_dispatch(other);
+    }
+    beside_assert_granted(&all, "e");
+    ck_assert_int_gt(takes, 60);
+    ck_assert_int_lt(takes, 80);
+    ck_assert_int_eq(hami_lease_handoff(all.lease), 0);
+    scripted_advance(1000);
+    hami_nodelock_free(other);
+}
+END_TEST
+
 /* ---- covers that are left ---- */
 
 START_TEST(a_cover_of_ours_that_is_a_copy_of_nothing_is_removed)
@@ -320,6 +382,8 @@ int main(void)
     tcase_add_test(world, a_lock_of_the_asker_itself_in_a_permit_is_its_own);
     tcase_add_test(
         world, an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclusive);
+    tcase_add_test(world,
+                   an_exclusive_pod_of_another_replica_is_not_kept_waiting_for_ever);
     tcase_add_test(world, a_cover_of_ours_that_is_a_copy_of_nothing_is_removed);
     tcase_add_test(
         world,
