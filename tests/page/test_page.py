@@ -3,6 +3,7 @@
 """The status page in a headless Chromium, before a real hamid and a simulated API server."""
 
 import concurrent.futures
+import json
 import pathlib
 import sys
 import tempfile
@@ -62,6 +63,29 @@ class Live(Case):
         self.wait_for_text("#handed li", "w0-gpu-5")
         self.wait_for_text("#handed li", "default/a-gpu-5")
         self.wait_for_text("#queue-title", "Queue: 2 pods")
+
+    def test_that_pods_side_by_side_are_shown_one_by_one(self):
+        def pair(name, fence, count, number=""):
+            lock = f"2026-01-02T03:04:05Z,default,{name}"
+            lease = {"version": 1, "lock": lock, "uid": f"uid-{name}", "fence": str(fence),
+                     "holder": "h_1", "attempt": "1", "hold_ms": 15000, "free": "scheduler",
+                     "calls": f"nvidia.com/gpu={count}"}
+            return {f"hami.io/mutex.lock{number}": lock,
+                    f"hami.io/mutex.lease{number}": json.dumps(lease)}
+        status, answer = self.world.server.request(
+            "PATCH", "/api/v1/nodes/gpu-4", {"metadata": {"annotations": {
+                **pair("two", 12, 2), **pair("one", 11, 1, ".1"), **pair("two", 12, 2, ".2")}}},
+            "application/merge-patch+json")
+        self.assertEqual(status, 200, answer)
+        self.wait_for_text("#rows .line", "default/one")
+        self.browser.run("document.querySelector('#rows .line').click()")
+        self.wait_for_text("#detail-title", "gpu-4")
+        self.wait_for_text("#locks", "nvidia.com/gpu=1")
+        self.wait_for_text("#locks", "nvidia.com/gpu=2")
+        self.assertEqual(self.browser.run(
+            "return [...document.querySelectorAll('#locks dd')].filter("
+            "one => one.textContent === 'default/two').length"), 1)
+        self.wait_for_text("#itself", "Covers the pods side by side")
 
     def test_that_one_who_comes_late_sees_what_was_before(self):
         self.hold()
