@@ -59,8 +59,7 @@ uint64_t hami_internal_cover_last_fence(const struct hami_internal_node *node,
 }
 
 void hami_internal_cover_plan_fence(const struct hami_internal_node *node,
-                                    hami_call *call,
-                                    const struct hami_internal_slot *but)
+                                    hami_call *call, const struct hami_internal_slot *but)
 {
     for (size_t i = 0; i < HAMI_INTERNAL_BESIDE_MAX && slot_is_copy(node->cover); i++) {
         const struct hami_internal_slot *permit = node->permits[i];

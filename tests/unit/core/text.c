@@ -207,7 +207,8 @@ START_TEST(lock_and_lease_are_written_byte_for_byte)
     struct hami_internal_lease_text text = {LOCK, "u-1", "s-1_u", UINT64_MAX, 7, 15000};
     hami_internal_record_lease(lease, sizeof(lease), &text);
     ck_assert_str_eq(lease, LEASE(WHOLE));
-    ck_assert_uint_gt(hami_internal_record_lease_size(strlen(LOCK), 3, 5, 0), strlen(lease));
+    ck_assert_uint_gt(hami_internal_record_lease_size(strlen(LOCK), 3, 5, 0),
+                      strlen(lease));
 }
 END_TEST
 
