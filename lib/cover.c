@@ -207,17 +207,6 @@ static void add_held(struct held *held, struct hami_internal_slot *slot)
     held->slots[at] = slot;
 }
 
-/* A look that starts nothing. */
-static enum hami_internal_look glance(struct hami_internal_round *round,
-                                      const struct hami_wait *wait,
-                                      struct hami_internal_slot *slot)
-{
-    round->glances = true;
-    enum hami_internal_look look = hami_internal_look_at_slot(round, wait, slot);
-    round->glances = false;
-    return look;
-}
-
 /* They are in the way: what is to be learned of them, or made of them, is begun. */
 static enum hami_internal_look look_at_held(struct hami_internal_round *round,
                                             const struct hami_wait *wait,
@@ -245,7 +234,7 @@ static void view_permit(struct hami_internal_round *round, const struct hami_wai
     const struct hami_owner owner = wait_owner(wait);
     bool held = is_held(slot), met = held && meets(wait, slot);
 
-    if (glance(round, wait, slot) != LOOK_AVAILABLE) {
+    if (hami_internal_look_glance(round, wait, slot) != LOOK_AVAILABLE) {
         if (held) {
             add_held(&view->busy, slot);
         }
@@ -347,7 +336,8 @@ static enum hami_internal_look choose_cover(struct hami_internal_round *round,
     }
     for (size_t i = 0; i < HAMI_INTERNAL_BESIDE_MAX; i++) {
         struct hami_internal_slot *slot = round->node->permits[i];
-        if (is_held(slot) && glance(round, wait, slot) != LOOK_AVAILABLE) {
+        if (is_held(slot) &&
+            hami_internal_look_glance(round, wait, slot) != LOOK_AVAILABLE) {
             add_held(&busy, slot);
         }
     }

@@ -152,15 +152,24 @@ static enum hami_internal_look look_at_takeable(struct hami_internal_round *roun
     return LOOK_AVAILABLE;
 }
 
+/* A node is asked about at most once a second; but of pods beside each other each is
+ * asked about for the first time as soon as if it were alone. */
+static uint64_t ask_time(const struct hami_internal_node *node,
+                         const struct hami_internal_slot *slot)
+{
+    bool paced = slot->asked || !slot_is_permit(slot);
+
+    return paced && node->ask_next_ns > slot->ask_next_ns ? node->ask_next_ns
+                                                          : slot->ask_next_ns;
+}
+
 /* A pair that is not free, and that no lease of this process holds. */
 static enum hami_internal_look look_at_pair(struct hami_internal_round *round,
                                             const struct hami_wait *wait,
                                             struct hami_internal_slot *slot)
 {
     struct hami_internal_judgement judgement;
-    uint64_t ask_ns = slot->ask_next_ns > round->node->ask_next_ns
-                          ? slot->ask_next_ns
-                          : round->node->ask_next_ns;
+    uint64_t ask_ns = ask_time(round->node, slot);
     bool can_ask =
         round->node->lock->transport->inspect && slot->record.kind == HAMI_LOCK_OWNED;
 
@@ -233,4 +242,14 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
         return LOOK_AVAILABLE;
     }
     return look_at_pair(round, wait, slot);
+}
+
+enum hami_internal_look hami_internal_look_glance(struct hami_internal_round *round,
+                                                  const struct hami_wait *wait,
+                                                  struct hami_internal_slot *slot)
+{
+    round->glances = true;
+    enum hami_internal_look look = hami_internal_look_at_slot(round, wait, slot);
+    round->glances = false;
+    return look;
 }

@@ -29,4 +29,9 @@ enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *r
                                                    const struct hami_wait *wait,
                                                    struct hami_internal_slot *slot);
 
+/* The same; starts nothing. */
+enum hami_internal_look hami_internal_look_glance(struct hami_internal_round *round,
+                                                  const struct hami_wait *wait,
+                                                  struct hami_internal_slot *slot);
+
 #endif

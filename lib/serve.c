@@ -225,14 +225,18 @@ static uint64_t stalled_ns(const struct hami_internal_round *round,
 }
 
 /* One that is in the way of a waiter beside others, or of one that waits for them, is
- * enough to keep it waiting. */
-static const struct hami_internal_slot *
-stalled_in_way(const struct hami_internal_round *round, const struct hami_wait *wait)
+ * enough to keep it waiting; but for those that it may take once it may take all. */
+static const struct hami_internal_slot *stalled_in_way(struct hami_internal_round *round,
+                                                       const struct hami_wait *wait)
 {
     struct hami_internal_slot *slot = hami_internal_cover_in_way(wait, NULL);
 
     for (; slot; slot = hami_internal_cover_in_way(wait, slot)) {
         uint64_t due_ns = stalled_ns(round, slot, wait);
+        if (due_ns <= round->now_ns &&
+            hami_internal_look_glance(round, wait, slot) == LOOK_AVAILABLE) {
+            continue;
+        }
         if (due_ns <= round->now_ns) {
             return slot;
         }
@@ -242,8 +246,8 @@ stalled_in_way(const struct hami_internal_round *round, const struct hami_wait *
 }
 
 /* The lock that its waiters wait for in vain: one of a key all of whose permits stall. */
-static const struct hami_internal_slot *
-stalled_slot(const struct hami_internal_round *round, const struct hami_wait *wait)
+static const struct hami_internal_slot *stalled_slot(struct hami_internal_round *round,
+                                                     const struct hami_wait *wait)
 {
     const struct hami_internal_slot *found = NULL;
 

@@ -195,6 +195,34 @@ START_TEST(an_exclusive_pod_asks_about_all_who_are_in_its_way)
 }
 END_TEST
 
+static const struct {
+    uint32_t most;
+    const char *calls;
+} latecomers[] = {{0, NULL}, {8, NULL}, {4, "nvidia.com/gpu=9"}};
+
+START_TEST(nobody_is_refused_for_the_locks_of_many_dead_while_they_are_found_out)
+{
+    static struct scripted_wait late;
+    struct scripted_options options = {
+        .watch = true, .owners = true, .config = HAMI_NODELOCK_CONFIG_INIT};
+
+    scripted_stop();
+    options.config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
+    options.config.side_by_side = latecomers[_i].most;
+    options.config.stall_limit_ms = 5000;
+    beside_start_as(options, MARK);
+    for (unsigned i = 1; i <= HAMI_NODELOCK_SIDE_BY_SIDE_MAX; i++) {
+        char name[2] = {(char)('n' + i), '\0'}, calls[32];
+        (void)snprintf(calls, sizeof(calls), "nvidia.com/gpu=%u", i);
+        scripted_pod_gone(name);
+        put_others(i, name, calls, i == HAMI_NODELOCK_SIDE_BY_SIDE_MAX);
+    }
+    beside_take(&late, "a", latecomers[_i].calls);
+    scripted_advance(3000);
+    hand_off(&late, "a");
+}
+END_TEST
+
 START_TEST(a_lock_of_the_asker_itself_in_a_permit_is_its_own)
 {
     static struct scripted_wait a, b;
@@ -379,6 +407,9 @@ int main(void)
     tcase_add_test(world, another_managers_permit_is_waited_for_and_taken_over_on_proof);
     tcase_add_test(world, a_permit_whose_owner_was_never_bound_is_revoked_past_its_limit);
     tcase_add_test(world, an_exclusive_pod_asks_about_all_who_are_in_its_way);
+    tcase_add_loop_test(
+        world, nobody_is_refused_for_the_locks_of_many_dead_while_they_are_found_out, 0,
+        (int)(sizeof(latecomers) / sizeof(latecomers[0])));
     tcase_add_test(world, a_lock_of_the_asker_itself_in_a_permit_is_its_own);
     tcase_add_test(
         world, an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclusive);
