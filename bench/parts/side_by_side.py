@@ -27,6 +27,13 @@ JUDGED = ("containers", "right_devices", "double_serves", "double_holds", "cover
 PURE_SECONDS = SIZE.pods * bursts.ALLOCATE_MS / 1000
 
 
+class Floor(bursts.Floor):
+    """Of one pod after the other without any lock: as fast as a serial lock could be at best."""
+
+    def pod(self, name, index, node):
+        return bursts.pod(name, index, node, self.scheduler, mixed.ONE_VENDOR)
+
+
 def _turns(setting, rig, ways):
     turns = bursts.Turns(rig.world, ways)
     turns.run(SIZE, setting.repeats)
@@ -88,43 +95,51 @@ def _where(outcomes):
             f"Allocates {parts['idle_seconds']:.3f} s, after the last {parts['end_seconds']:.3f} s")
 
 
+def _main_figures(found, turns, floor):
+    """What the last line tells first."""
+    sided = turns.seconds("mixed-beside")
+    bare = [outcome.seconds for outcome in floor]
+    found["makespan_serial_seconds"] = figures.figure(turns.seconds("mixed-serial"), "s")
+    found["makespan_side_by_side_seconds"] = figures.figure(sided, "s")
+    found["allocate_sum_seconds"] = figures.figure(
+        turns.extra("mixed-beside", "allocate_sum_seconds"), "s")
+    found["right_devices"] = figures.figure([min(turns.extra("mixed-beside", "right_devices"))])
+    found["double_serves"] = figures.figure([0])  # put right when all scenes are over
+    found["containers"] = figures.figure([min(turns.extra("mixed-beside", "containers"))])
+    found["in_flight_max"] = _most(turns, "mixed-beside")
+    found["allocate_pure_seconds"] = figures.figure([PURE_SECONDS], "s")
+    found["makespan_floor_seconds"] = figures.figure(bare, "s")
+    found["mixed_side_by_side_over_floor"] = figures.ratio(sided, bare)
+    found["mixed_serial_over_floor"] = figures.ratio(turns.seconds("mixed-serial"), bare)
+
+
 def _scene(setting, rig, findings, judged, scene):
     name, about, kinds = scene
     stem = name.replace("_", "-")
-    turns = _turns(setting, rig, [beside.Beside(rig, f"{stem}-serial", kinds, beside.SERIAL),
-                                  beside.Beside(rig, f"{stem}-beside", kinds, beside.MOST)])
+    ways = [beside.Beside(rig, f"{stem}-serial", kinds, beside.SERIAL),
+            beside.Beside(rig, f"{stem}-beside", kinds, beside.MOST)]
+    turns = _turns(setting, rig, ways + ([Floor(True)] if name == "mixed" else []))
+    floor = turns.outcomes.pop("floor", None)
     _judge(judged, turns)
+    found = findings.figures
+    if floor is not None:
+        _main_figures(found, turns, floor)
     serial, sided = (turns.seconds(f"{stem}-{way}") for way in ("serial", "beside"))
     sums = turns.extra(f"{stem}-beside", "allocate_sum_seconds")
-    found = findings.figures
-    if name == "mixed":
-        found["makespan_serial_seconds"] = figures.figure(serial, "s")
-        found["makespan_side_by_side_seconds"] = figures.figure(sided, "s")
-        found["allocate_sum_seconds"] = figures.figure(sums, "s")
-        found["right_devices"] = figures.figure(
-            [min(turns.extra("mixed-beside", "right_devices"))])
-        found["double_serves"] = figures.figure([0])  # put right when all scenes are over
-        found["containers"] = figures.figure([min(turns.extra("mixed-beside", "containers"))])
-        found["allocate_pure_seconds"] = figures.figure([PURE_SECONDS], "s")
-        found["in_flight_max"] = _most(turns, "mixed-beside")
-    outcomes = turns.outcomes[f"{stem}-beside"]
-    over_serial = figures.ratio(sided, serial)
+    where = _where(turns.outcomes[f"{stem}-beside"])
     over_sum = figures.ratio(sided, sums)
     found[f"{name}_in_flight_max"] = _most(turns, f"{stem}-beside")
     found[f"{name}_serial_over_allocate_sum"] = figures.ratio(
         serial, turns.extra(f"{stem}-serial", "allocate_sum_seconds"))
+    findings.goals.append(figures.Goal(
+        f"{name}_side_by_side_over_serial", f"{about}: side by side over serial",
+        figures.ratio(sided, serial), NOISE if name == "equal" else 1.0, stopped_by=where))
     if name == "equal":
-        findings.goals.append(figures.Goal(
-            "equal_side_by_side_over_serial", f"{about}: side by side over serial", over_serial,
-            NOISE, stopped_by=_where(outcomes)))
         found["equal_side_by_side_over_allocate_sum"] = over_sum
     else:
         findings.goals.append(figures.Goal(
             f"{name}_side_by_side_over_allocate_sum", f"{about}: side by side over the Allocates",
-            over_sum, OVER_SUM, stopped_by=_where(outcomes)))
-        findings.goals.append(figures.Goal(
-            f"{name}_side_by_side_over_serial", f"{about}: side by side over serial", over_serial,
-            1.0, stopped_by=_where(outcomes)))
+            over_sum, OVER_SUM, stopped_by=where))
     findings.tables += [_kubelet_table(f"40 pods, {about}", turns), _stage_table(about, turns)]
     setting.say(f"side-by-side, {about}: {figures.figure(sided, 's').text()} against "
                 f"{figures.figure(serial, 's').text()}; Allocates "
@@ -153,7 +168,7 @@ def _in_flight(setting, rig, findings, judged):
 
 
 def run(setting):
-    setting.build_targets("hamid", "standin-kubelet")
+    setting.build_targets("hamid", "standin-kubelet", "bench-floor")
     findings = figures.Findings()
     judged = {**dict.fromkeys(JUDGED, 0), "wrong": []}
     processes.exit_on_signals()
