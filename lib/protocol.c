@@ -299,5 +299,8 @@ uint64_t hami_internal_protocol_next_fence(uint64_t last, uint64_t seen,
     uint64_t above = last > seen ? last : seen;
     uint64_t store = version_number ? version_number : server_time_us;
 
+    if (above == UINT64_MAX) {
+        above = 0; /* nobody counts up to there: the store's own says more */
+    }
     return (above > store ? above : store) + 1;
 }

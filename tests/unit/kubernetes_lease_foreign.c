@@ -118,11 +118,11 @@ START_TEST(a_take_that_is_put_back_late_stays_once_somebody_relied_on_it)
                   .body = "{\"op\":\"remove\",\"path\":\"/metadata/annotations/"
                           "hami.io~1mutex.lock\"}"},
         .count = 1,
-        .delay_before_ms = 1500};
+        .delay_before_ms = 5000};
     arm_foreign_write(LOCK, FOREIGN);
     int id = kubesim_arm(world.sim, &fault);
     ck_assert_int_gt(id, 0);
-    call_begin(&call, "n1", 500);
+    call_begin(&call, "n1", 2500);
     call_edit(&call, HAMI_EDIT_PUT, LOCK, NULL, LOCK_A);
     call_edit(&call, HAMI_EDIT_PUT, LEASE, NULL, LEASE_A);
     ck_assert_int_eq(call_submit(&world, &call), HAMI_E_IN_DOUBT);

@@ -21,6 +21,8 @@ START_TEST(a_fence_is_above_everything_known)
     ck_assert_uint_eq(hami_internal_protocol_next_fence(5, 3, 70, 100), 71);
     ck_assert_uint_eq(hami_internal_protocol_next_fence(5, 3, 0, 100), 101);
     ck_assert_uint_eq(hami_internal_protocol_next_fence(500, 3, 0, 100), 501);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(UINT64_MAX, 3, 7, 100), 8);
+    ck_assert_uint_eq(hami_internal_protocol_next_fence(5, UINT64_MAX, 0, 0), 1);
     ck_assert_uint_eq(hami_internal_protocol_version_number("123"), 123);
     ck_assert_uint_eq(hami_internal_protocol_version_number(NULL), 0);
     ck_assert_uint_eq(hami_internal_protocol_version_number(""), 0);
