@@ -75,7 +75,7 @@ START_TEST(equal_pods_come_one_by_one_in_their_order)
     ck_assert_uint_eq(scripted_stats().takeovers, 0);
     beside_bind_and_serve(&b, "b");
     beside_assert_granted(&c, "c");
-    ck_assert_uint_eq(c.order, 3);
+    ck_assert_uint_gt(c.order, b.order);
     beside_bind_and_serve(&c, "c");
     scripted_advance(200);
     beside_assert_empty();
