@@ -55,6 +55,12 @@ static json_t *read_lock(struct release *release)
 static void show_now(struct release *release, FILE *out)
 {
     json_t *nodes = read_lock(release);
+    if (nodes != NULL && release->is_cover) {
+        /* Whom it covers is what there is to be released. */
+        json_decref(nodes);
+        nodes = source_from_cluster_key(release->client, release->node, release->base,
+                                        release->error);
+    }
     if (nodes == NULL) {
         (void)fprintf(out, "What stands there now could not be read: %s\n",
                       release->error);

@@ -124,6 +124,19 @@ START_TEST(test_a_pod_beside_others_is_released_by_its_token_and_the_cover_stays
 }
 END_TEST
 
+START_TEST(test_without_a_token_all_that_can_be_released_is_shown_with_its_own)
+{
+    char token[64];
+    start();
+    (void)snprintf(token, sizeof(token), "%s", token_of("hami.io/mutex.lock.2"));
+    ck_assert_int_eq(hamictl_run(&running, "release n1"), 2);
+    hamictl_expect("--expect TOKEN is required");
+    hamictl_expect("hami.io/mutex.lock.1 held  ns/a");
+    hamictl_expect(token);
+    running_stop(&running);
+}
+END_TEST
+
 START_TEST(test_the_cover_is_not_released_over_pods_in_flight)
 {
     start();
@@ -150,6 +163,8 @@ int main(void)
     tcase_add_test(all, test_a_hamid_tells_the_same_of_them);
     tcase_add_test(all,
                    test_a_pod_beside_others_is_released_by_its_token_and_the_cover_stays);
+    tcase_add_test(all,
+                   test_without_a_token_all_that_can_be_released_is_shown_with_its_own);
     tcase_add_test(all, test_the_cover_is_not_released_over_pods_in_flight);
     suite_add_tcase(suite, all);
     return run_suite(suite);
