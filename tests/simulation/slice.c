@@ -108,8 +108,7 @@ START_TEST(pods_side_by_side_keep_every_rule_and_are_in_flight_together)
     static const struct {
         uint32_t beside;
         bool kubernetes, foreign;
-    } kinds[] = {
-        {8, false, false}, {8, true, false}, {2, false, false}, {4, true, true}};
+    } kinds[] = {{8, false, false}, {8, true, false}, {2, false, false}, {4, true, true}};
     struct plan plan = {.seed = 90 + (uint64_t)_i,
                         .acquires = 2000,
                         .nodes = 3,

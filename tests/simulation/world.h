@@ -74,7 +74,7 @@ struct result {
     uint64_t double_holds, lost_locks, stuck_nodes, fifo_violations;
     uint64_t fence_violations, wrong_devices, callback_violations, leaks;
     uint64_t cover_violations;
-    uint64_t bound_beside; /* while a distinct pod of the node was in flight */
+    uint64_t bound_beside;  /* while a distinct pod of the node was in flight */
     uint64_t in_flight_max; /* pods of a node between bind and success */
     uint64_t first_step;    /* of the first violation; 0 = none */
     char first[512];        /* what it was */
