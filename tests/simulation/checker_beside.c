@@ -199,6 +199,7 @@ static bool needs_permit(struct world *world, const struct node *node,
         return false;
     }
     const struct seen_pod *seen = checker_see(world, pod->index);
+    bool own = checker_is_own_lease(lock_in(object, slot), lease);
     bool alone = strcmp(checker_owner(world, object, &world->slots[0]), seen->uid) == 0;
     if (seen->excused || seen->lost || alone) {
         return false; /* alone: it has taken the cover since */
@@ -207,7 +208,7 @@ static bool needs_permit(struct world *world, const struct node *node,
         return seen->node == (int)node->index;
     }
     return !pod->object->deleting && pod->object->phase == POD_PENDING &&
-           !is_revoked_since(seen, node, checker_fence(lease));
+           !is_revoked_since(seen, node, own ? checker_fence(lease) : 0);
 }
 
 /* The first record does not say what it has to say. */
