@@ -201,8 +201,13 @@ static bool needs_permit(struct world *world, const struct node *node,
     const struct seen_pod *seen = checker_see(world, pod->index);
     bool own = checker_is_own_lease(lock_in(object, slot), lease);
     bool alone = strcmp(checker_owner(world, object, &world->slots[0]), seen->uid) == 0;
-    if (seen->excused || seen->lost || alone) {
-        return false; /* alone: it has taken the cover since */
+    const struct seen_slot *place =
+        &world->checker->nodes[node->index].slots[slot - world->slots];
+    /* Alone: it has taken the cover since. By its name alone a lock is nobody's who came
+     * after it. */
+    if (seen->excused || seen->lost || alone ||
+        (!own && place->lock_ns < seen->made_ns)) {
+        return false;
     }
     if (pod->object->node[0]) {
         return seen->node == (int)node->index;
