@@ -37,21 +37,24 @@ class Silent:
         print("# " + text)
 
 
-def run(nodes, scheduler_flags=(), node_flags=()):
+def run(nodes, scheduler_flags=(), node_flags=(), burst_flags=()):
     """The checker's figures of one burst."""
     asked = types.SimpleNamespace(nodes=nodes, pods=PODS, allocate_ms=5, patience=60.0, broken=None,
                                   keep=False)
     with simulated.Burst(asked, Silent()) as burst:
         burst.scheduler_flags = scheduler_flags
         burst.node_flags = node_flags
+        burst.burst_flags = burst_flags
         return figures.figures(burst.run())
 
 
-# name in limits.tsv -> nodes, options of hamid scheduler, options of hamid node
+# name in limits.tsv -> nodes, options of hamid scheduler, of hamid node, and of the burst
 BURSTS = {
-    "one_node": (1, (), ()),
-    "four_nodes": (4, (), ()),
-    "scheduler_frees": (1, (), ("--free=scheduler",)),
+    "one_node": (1, (), (), ()),
+    "four_nodes": (4, (), (), ()),
+    "scheduler_frees": (1, (), ("--free=scheduler",), ()),
+    "side_by_side": (1, ("--side-by-side=8",), ("--free=scheduler", "--side-by-side"),
+                     ("--devices=1,2,3",)),
 }
 # name -> nodes, options, what must be found to be too much by the limits of one_node
 WASTEFUL = {
@@ -65,8 +68,8 @@ def main():
     processes.exit_on_signals()
     limits = calls.read_limits()
     points = Points()
-    for name, (nodes, scheduler_flags, node_flags) in BURSTS.items():
-        values = run(nodes, scheduler_flags, node_flags)
+    for name, (nodes, *flags) in BURSTS.items():
+        values = run(nodes, *flags)
         points.check(values["bound"] == PODS and values["failed_binds"] == 0,
                      f"{name}: all {PODS} pods are bound, and no bind failed", values)
         for sentence, is_good, found in calls.judge(limits[name], values):

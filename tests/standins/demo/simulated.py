@@ -37,7 +37,7 @@ class Burst:
         self.nodes = [f"gpu-{number}" for number in range(asked.nodes)]
         self.server = None
         self.burst_flags = ()
-        if asked.side_by_side:
+        if getattr(asked, "side_by_side", False):
             self.scheduler_flags = (f"--side-by-side={BESIDE_MOST}",)
             self.node_flags = ("--free=scheduler", "--side-by-side")
             self.burst_flags = (f"--devices={BESIDE_DEVICES}",)
