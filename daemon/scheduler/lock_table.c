@@ -335,7 +335,8 @@ static bool is_amount(const char *resource)
 
 enum call_kind { CALL_NONE, CALL_OURS, CALL_UNCLEAR };
 
-/* What "RESOURCE=COUNT" means to a pod that needs this key. */
+/* What "RESOURCE=COUNT" means to a pod that needs this key. Where no list says what is
+ * served a resource that no row names may be a node side's all the same: it counts. */
 static enum call_kind kind_of(const struct lock_table *table, const char *call,
                               const char *key)
 {
@@ -346,14 +347,16 @@ static enum call_kind kind_of(const struct lock_table *table, const char *call,
     }
     memcpy(resource, call, length);
     resource[length] = '\0';
-    const struct row *row = is_managed(table, resource) && !is_amount(resource)
-                                ? find_row(table, resource)
-                                : NULL;
-    if (row == NULL || is_exempt(row)) {
+    if (!is_managed(table, resource) || is_amount(resource)) {
+        return CALL_NONE;
+    }
+    const struct row *row = find_row(table, resource);
+    if (row != NULL && is_exempt(row)) {
         return CALL_NONE;
     }
     bool is_number = strcmp(call + length, "=?") != 0;
-    return is_number && strcmp(row->key, key) == 0 ? CALL_OURS : CALL_UNCLEAR;
+    bool has_key = row == NULL || strcmp(row->key, key) == 0;
+    return is_number && has_key ? CALL_OURS : CALL_UNCLEAR;
 }
 
 /* Puts a text where it belongs by its bytes. */

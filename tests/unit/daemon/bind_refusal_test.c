@@ -144,6 +144,28 @@ START_TEST(test_the_calls_of_a_pod_are_told_sorted_and_of_served_devices_alone)
 }
 END_TEST
 
+/* A node's device plugin may serve what no row names. */
+START_TEST(test_all_resources_count_where_no_list_says_what_is_served)
+{
+    static const struct hamid_flag_list none = {{NULL}, 0};
+    const struct hamid_flag_list *wrong = NULL;
+    char error[HAMID_FLAG_ERROR_MAX] = "";
+    struct caller a;
+    set_up((struct binder_config){.side_by_side = true,
+                                  .locks = lock_table_new(&none, &none, error, &wrong)});
+    ask(&a, "u1", "n1");
+    end_read(0, "u1", "", "x",
+             "nvidia.com/gpu=2 example.com/x=1 nvidia.com/gpucores=30 enflame.com/gcu=?");
+    ck_assert_str_eq(waits[0].calls, "example.com/x=1,nvidia.com/gpu=2");
+    end_wait(0, HAMI_E_TIMEDOUT, "");
+    ask(&a, "u2", "n1");
+    end_read(1, "u2", "", "x", "nvidia.com/gpu=2 example.com/x=?");
+    ck_assert_str_eq(waits[1].calls, "alone");
+    end_wait(1, HAMI_E_TIMEDOUT, "");
+    tear_down();
+}
+END_TEST
+
 START_TEST(test_a_pod_whose_calls_are_not_all_clear_is_told_to_be_alone)
 {
     static const char *const rows[] = {
@@ -368,6 +390,7 @@ int main(void)
     tcase_add_test(all, test_only_pods_of_listed_schedulers_and_resources_are_served);
     tcase_add_test(all,
                    test_the_calls_of_a_pod_are_told_sorted_and_of_served_devices_alone);
+    tcase_add_test(all, test_all_resources_count_where_no_list_says_what_is_served);
     tcase_add_test(all, test_a_pod_whose_calls_are_not_all_clear_is_told_to_be_alone);
     tcase_add_test(all, test_case_1_36_a_pod_takes_the_locks_that_its_resources_map_to);
     tcase_add_test(
