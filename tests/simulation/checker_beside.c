@@ -104,19 +104,20 @@ static void note_take(struct world *world, const struct object *before,
     const char *lease = object_get(after, slot->lease);
     char uid[40];
 
-    if (pod && beside) {
-        struct seen_pod *seen = checker_see(world, pod->index);
-        seen->besides[seen->beside_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
-    }
-    if (!pod || !pod->object ||
-        strcmp(checker_member(lease, "uid", uid, sizeof(uid)), pod->object->uid) != 0) {
+    if (!pod) {
         return;
     }
     struct seen_pod *seen = checker_see(world, pod->index);
-    seen->beside = beside;
+    (void)checker_member(lease, "uid", uid, sizeof(uid));
+    if (beside) {
+        seen->besides[seen->beside_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
+    }
     if (has_record(world, before, uid)) {
         /* No turn, from whichever record to another. */
         seen->again[seen->again_count++ % CHECKER_AGAIN_MAX] = checker_fence(lease);
+    }
+    if (pod->object && strcmp(uid, pod->object->uid) == 0) {
+        seen->beside = beside;
     }
 }
 
