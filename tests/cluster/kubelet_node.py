@@ -66,7 +66,7 @@ def kubelet_config(cgroup):
         "containerRuntimeEndpoint": f"unix://{CONTAINERD}",
         "evictionHard": {name: "0%" for name in (
             "memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available")},
-        "imageGCHighThresholdPercent": 100, "nodeStatusUpdateFrequency": "2s",
+        "imageGCHighThresholdPercent": 100, "nodeStatusUpdateFrequency": "500ms",
         "eventRecordQPS": 1, "eventBurst": 1, "maxPods": 500, "makeIPTablesUtilChains": False, "resolvConf": "",
         "shutdownGracePeriod": "0s",
     }
