@@ -285,6 +285,51 @@ START_TEST(a_release_promotes_the_newest_that_is_left)
 }
 END_TEST
 
+START_TEST(of_several_that_are_left_the_newest_is_promoted)
+{
+    static struct scripted_wait a, b, c, d;
+    static struct scripted_done done;
+
+    beside_take(&a, "a", GPU1);
+    beside_take(&b, "b", GPU2);
+    beside_take(&c, "c", GPU3);
+    scripted_release(&done, b.lease,
+                     1000); /* so that the newest is not in the last permit */
+    beside_take(&d, "d", GPU2);
+    beside_take(&b, "b", "amd.com/gpu=1");
+    ck_assert_uint_lt(beside_permit_of("d"), beside_permit_of("c"));
+    scripted_release(&done, b.lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+    ck_assert_str_eq(beside_record(0).uid, "uid-d");
+    beside_assert_sound();
+    scripted_release(&done, d.lease, 1000);
+    ck_assert_str_eq(beside_record(0).uid, "uid-c");
+    scripted_release(&done, c.lease, 1000);
+    ck_assert_str_eq(beside_record(0).uid, "uid-a");
+    scripted_release(&done, a.lease, 1000);
+    beside_assert_empty();
+}
+END_TEST
+
+START_TEST(an_exclusive_pod_does_not_pass_one_that_tries_again)
+{
+    static struct scripted_wait a, all;
+
+    scripted_answer_kind(SCRIPTED_WRITE, HAMI_E_TRANSPORT);
+    beside_take(&a, "a", GPU1);
+    beside_assert_waits(&a, "a");
+    scripted_answer_kind(SCRIPTED_WRITE, 0);
+    beside_take(&all, "e", NULL);
+    beside_assert_waits(&all, "e");
+    scripted_advance(100);
+    beside_assert_granted(&a, "a");
+    beside_assert_waits(&all, "e");
+    beside_bind_and_serve(&a, "a");
+    beside_assert_granted(&all, "e");
+    ck_assert_int_eq(hami_lease_handoff(all.lease), 0);
+}
+END_TEST
+
 START_TEST(the_fence_of_a_take_is_above_the_memories_of_all_records)
 {
     static struct scripted_wait a;
@@ -342,6 +387,8 @@ int main(void)
                         (int)(sizeof(exclusive) / sizeof(exclusive[0])));
     tcase_add_test(world, a_pod_with_several_keys_is_exclusive);
     tcase_add_test(world, a_release_promotes_the_newest_that_is_left);
+    tcase_add_test(world, of_several_that_are_left_the_newest_is_promoted);
+    tcase_add_test(world, an_exclusive_pod_does_not_pass_one_that_tries_again);
     tcase_add_test(world, the_fence_of_a_take_is_above_the_memories_of_all_records);
     tcase_add_test(world, the_same_pod_shares_its_grant_beside_others);
     suite_add_tcase(suite, world);

@@ -176,6 +176,98 @@ START_TEST(of_two_managers_that_take_at_a_time_one_wins_the_cover)
 }
 END_TEST
 
+static void start_without_watch(void)
+{
+    struct scripted_options options = {.owners = true,
+                                       .config = HAMI_NODELOCK_CONFIG_INIT};
+
+    scripted_stop();
+    options.config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
+    options.config.side_by_side = 8;
+    beside_start_as(options, MARK);
+}
+
+START_TEST(a_fence_is_given_once_though_the_cover_is_found_as_it_was)
+{
+    static struct scripted_wait a, b, c;
+
+    start_without_watch();
+    other = beside_other(8);
+    beside_take(&a, "a", GPU1);
+    /* Unseen here one comes and goes: the cover is a's again. */
+    beside_take_by(other, &b, "b", GPU2);
+    beside_assert_granted(&b, "b");
+    uint64_t fence = hami_lease_fence(b.lease);
+    ck_assert_int_eq(hami_lease_release_start(b.lease, HAMI_DEADLINE_NEVER, NULL, NULL),
+                     0);
+    beside_dispatch(other);
+    ck_assert_str_eq(beside_record(0).uid, "uid-a");
+    beside_take(&c, "c", _i == 0 ? GPU3 : GPU2);
+    beside_assert_granted(&c, "c");
+    ck_assert_uint_gt(hami_lease_fence(c.lease), fence);
+    beside_assert_sound();
+    hand_off(&a, "a");
+    hand_off(&c, "c");
+    hami_nodelock_free(other);
+}
+END_TEST
+
+START_TEST(who_came_unseen_between_the_look_and_the_take_is_met)
+{
+    static struct scripted_wait a, b, c, d;
+
+    start_without_watch();
+    other = beside_other(8);
+    beside_take(&a, "a", GPU1);
+    beside_take_by(other, &b, "b", GPU2);
+    beside_take_by(other, &d, "d", GPU3);
+    ck_assert_int_eq(hami_lease_release_start(d.lease, HAMI_DEADLINE_NEVER, NULL, NULL),
+                     0);
+    beside_dispatch(other);
+    beside_take(&c, "c", GPU2);
+    scripted_advance(2000);
+    beside_assert_waits(&c, "c");
+    beside_assert_sound();
+    ck_assert_int_eq(hami_wait_abort(c.wait), 0);
+    scripted_dispatch();
+    hand_off(&a, "a");
+    ck_assert_int_eq(hami_lease_handoff(b.lease), 0);
+    hami_nodelock_free(other);
+}
+END_TEST
+
+/* Somebody else's release makes the cover a copy of ours, just before our own. */
+static int release_first(hami_call *call, enum scripted_kind kind)
+{
+    (void)call;
+    if (kind == SCRIPTED_WRITE && interferes) {
+        interferes = false;
+        ck_assert_int_eq(
+            hami_lease_release_start(others.lease, HAMI_DEADLINE_NEVER, NULL, NULL), 0);
+        beside_dispatch(other);
+    }
+    return 0;
+}
+
+START_TEST(a_release_finds_out_that_the_cover_has_become_its_own)
+{
+    static struct scripted_wait a;
+    static struct scripted_done done;
+
+    other = beside_other(8);
+    beside_take(&a, "a", GPU1);
+    beside_take_by(other, &others, "o", GPU2);
+    interferes = true;
+    scripted_submitted = release_first;
+    scripted_release(&done, a.lease, 1000);
+    scripted_advance(100);
+    ck_assert(done.ended && done.code == 0);
+    beside_assert_empty();
+    ck_assert_uint_eq(scripted_logs, 0); /* no cover was left behind meanwhile */
+    hami_nodelock_free(other);
+}
+END_TEST
+
 /* ---- the mark ---- */
 
 static int unmark(hami_call *call, enum scripted_kind kind)
@@ -252,6 +344,10 @@ int main(void)
     tcase_add_test(world, a_release_in_doubt_is_settled_by_its_permit);
     tcase_add_loop_test(world, of_two_managers_that_take_at_a_time_one_wins_the_cover, 0,
                         2);
+    tcase_add_loop_test(world, a_fence_is_given_once_though_the_cover_is_found_as_it_was,
+                        0, 2);
+    tcase_add_test(world, who_came_unseen_between_the_look_and_the_take_is_met);
+    tcase_add_test(world, a_release_finds_out_that_the_cover_has_become_its_own);
     tcase_add_test(
         world,
         a_mark_that_goes_before_the_patch_makes_the_take_fail_and_the_pod_exclusive);
