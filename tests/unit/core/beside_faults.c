@@ -189,20 +189,24 @@ static void start_without_watch(void)
 
 START_TEST(a_fence_is_given_once_though_the_cover_is_found_as_it_was)
 {
-    static struct scripted_wait a, b, c;
+    static struct scripted_wait a, x, b, c;
+    static struct scripted_done done;
 
     start_without_watch();
     other = beside_other(8);
     beside_take(&a, "a", GPU1);
-    /* Unseen here one comes and goes: the cover is a's again. */
-    beside_take_by(other, &b, "b", GPU2);
+    beside_take(&x, "x", GPU2);
+    beside_take(&c, "c", GPU2);
+    beside_assert_waits(&c, "c");
+    /* Unseen here one comes and goes in another permit: the cover is x's again. */
+    beside_take_by(other, &b, "b", GPU3);
     beside_assert_granted(&b, "b");
     uint64_t fence = hami_lease_fence(b.lease);
     ck_assert_int_eq(hami_lease_release_start(b.lease, HAMI_DEADLINE_NEVER, NULL, NULL),
                      0);
     beside_dispatch(other);
-    ck_assert_str_eq(beside_record(0).uid, "uid-a");
-    beside_take(&c, "c", _i == 0 ? GPU3 : GPU2);
+    ck_assert_str_eq(beside_record(0).uid, "uid-x");
+    scripted_release(&done, x.lease, 1000); /* handed over in one write */
     beside_assert_granted(&c, "c");
     ck_assert_uint_gt(hami_lease_fence(c.lease), fence);
     beside_assert_sound();

@@ -361,6 +361,22 @@ START_TEST(a_cover_that_is_a_copy_of_nothing_is_in_nobodys_way)
 }
 END_TEST
 
+START_TEST(the_last_release_leaves_the_higher_memory_in_a_cover_of_anothers)
+{
+    static struct scripted_wait a;
+    static struct scripted_done done;
+
+    beside_take(&a, "a", GPU2);
+    put_others(6, "o", GPU1, true);
+    beside_put(6, NULL, NULL); /* with its memory */
+    scripted_dispatch();
+    scripted_release(&done, a.lease, 1000);
+    ck_assert_int_eq(done.code, 0);
+    beside_assert_empty();
+    ck_assert_uint_eq(beside_record(0).last_fence, 5006);
+}
+END_TEST
+
 START_TEST(no_cover_is_taken_for_a_stray_while_permits_are_held)
 {
     static struct scripted_wait a, b;
@@ -420,6 +436,8 @@ int main(void)
         world,
         a_cover_of_anothers_that_is_a_copy_of_nothing_is_removed_past_the_hold_limit);
     tcase_add_loop_test(world, a_cover_that_is_a_copy_of_nothing_is_in_nobodys_way, 0, 2);
+    tcase_add_test(world,
+                   the_last_release_leaves_the_higher_memory_in_a_cover_of_anothers);
     tcase_add_test(world, no_cover_is_taken_for_a_stray_while_permits_are_held);
     tcase_add_test(
         world,
