@@ -89,6 +89,23 @@ class BesideWorld(world.World):
         return status == 200 and json.loads(body)["state"] == "waiting"
 
 
+class Replica(BesideWorld):
+    """One more hamid before the same server."""
+
+    def __init__(self, server, *flags):
+        super().__init__(*flags)
+        self.server = server
+
+    def __enter__(self):
+        self.start_hamid()
+        return self
+
+    def __exit__(self, *error):
+        self.kill_hamid()
+        for thread in self.asked:
+            thread.join(peers.PATIENCE)
+
+
 def gpus(count):
     return {GPU: str(count)}
 
@@ -199,6 +216,23 @@ class SideBySide(unittest.TestCase):
         for name in ("p2", "three", "alike"):
             running.serve(name)
         peers.wait_for(lambda: running.cover() is None)
+
+    def test_that_two_hamids_mind_each_others_pods(self):
+        first = self.start("--side-by-side=8")
+        second = self.enterContext(Replica(first.server, *FLAGS, "--side-by-side=8"))
+        first.bind("one", limits=gpus(1))
+        first.bound("one")
+        second.bind("two", limits=gpus(2))
+        second.bound("two")
+        self.assertEqual(set(first.permits()), {"one", "two"})
+        first.bind_and_wait("alike", limits=gpus(2))
+        second.bind_and_wait("too", limits=gpus(1))
+        self.assertTrue(first.waits("alike") and second.waits("too"))
+        first.serve("two")
+        first.serve("one")
+        first.bound("alike")
+        second.bound("too")
+        self.assertEqual(set(first.permits()), {"alike", "too"})
 
     def test_that_one_with_the_option_off_minds_it_as_well(self):
         running = self.start("--side-by-side=8")
