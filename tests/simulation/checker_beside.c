@@ -15,7 +15,8 @@
  * forgotten by a write of ours.
  *
  * The HAMi scheduler knows the first record alone. Where that names a pod that is gone it
- * takes it, whoever else is in flight: that excuses those.
+ * takes it, or where somebody has removed it, whoever else is in flight: that excuses
+ * those.
  */
 #include "checker_internal.h"
 
@@ -281,8 +282,8 @@ void checker_beside(struct world *world, const struct node *node,
     if (world->plan.beside == 0 || !before || !after) {
         return;
     }
-    if (writer == WRITER_FOREIGN && checker_is_cover(world, before, cover) &&
-        !is_same(object_get(before, cover->lock), object_get(after, cover->lock))) {
+    if (writer == WRITER_FOREIGN && lock_in(after, cover) &&
+        !is_same(lock_in(before, cover), lock_in(after, cover))) {
         excuse_permits(world, before);
     }
     if (!ours) {
