@@ -50,11 +50,26 @@ static void say_slot(const char *node, const json_t *slot)
     }
     (void)printf(" (fence %s, age %s).\n", source_text(slot, "fence"), age);
     if (source_text(slot, "calls")[0] != '\0') {
-        (void)printf("  It is beside others: pods that ask for %s must wait for it.\n",
-                     source_text(slot, "calls"));
+        (void)printf("  It is beside others, with %s.\n", source_text(slot, "calls"));
     }
     if (source_text(slot, "reason")[0] != '\0') {
         (void)printf("  hamid says: %s.\n", source_text(slot, "reason"));
+    }
+}
+
+/* Is a pod in flight in the way of the one that is asked about? */
+static void say_whether_it_meets(const json_t *calls, const json_t *slot)
+{
+    const char *common = source_common_call(calls, source_text(slot, "calls"));
+    if (source_text(slot, "calls")[0] == '\0' || json_array_size(calls) == 0) {
+        return;
+    }
+    if (common != NULL) {
+        (void)printf("  Both ask for %s: the pod waits for it.\n", common);
+    } else {
+        (void)puts(
+            "  They ask for nothing alike: the pod need not wait for it, unless it "
+            "must be alone or stands behind one that must.");
     }
 }
 
@@ -88,6 +103,7 @@ static int say_lock(hami_kubernetes *client, const char *node, const json_t *slo
 static int say_node(hami_kubernetes *client, const char *node, const json_t *nodes,
                     const char *namespace_name, const char *name, char *error)
 {
+    int status = 0;
     size_t index = 0;
     const json_t *slot = NULL;
     const json_t *entry = explain_find_node(nodes, node);
@@ -95,19 +111,23 @@ static int say_node(hami_kubernetes *client, const char *node, const json_t *nod
         (void)printf("Node %s is not locked: no lock holds this pod back.\n", node);
         return 0;
     }
+    json_t *calls = source_calls(client, namespace_name, name);
     json_array_foreach(json_object_get(entry, "slots"), index, slot)
     {
-        if (!source_is_cover(slot) &&
-            strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
-            strcmp(source_text(slot, "pod"), name) == 0) {
+        bool is_its_own = !source_is_cover(slot) &&
+                          strcmp(source_text(slot, "namespace"), namespace_name) == 0 &&
+                          strcmp(source_text(slot, "pod"), name) == 0;
+        if (is_its_own) {
             (void)printf("It holds the lock %s of node %s itself.\n",
                          source_text(slot, "key"), node);
         }
-        if (say_lock(client, node, slot, error) != 0) {
-            return -1;
+        status = status != 0 ? status : say_lock(client, node, slot, error);
+        if (status == 0 && !is_its_own) {
+            say_whether_it_meets(calls, slot);
         }
     }
-    return 0;
+    json_decref(calls);
+    return status;
 }
 
 static int explain_with(hami_kubernetes *client, const struct options *options,

@@ -84,6 +84,14 @@ json_t *source_list(hami_kubernetes *client, const char *path, bool is_whole,
 json_t *source_pod(hami_kubernetes *client, const char *namespace_name, const char *name,
                    bool *ret_exists, char *error);
 
+/* source_calls.c: what a pod asks of device plugins, "RESOURCE=COUNT" each. New: an array,
+ * empty where it can't be learned. */
+json_t *source_calls(hami_kubernetes *client, const char *namespace_name,
+                     const char *name);
+
+/* One that stands in a slot's "calls" as well, borrowed; NULL = none. */
+const char *source_common_call(const json_t *calls, const char *held);
+
 /* One node's locks out of an object with metadata; new, or NULL where it has none. */
 json_t *source_node(const json_t *object);
 

@@ -92,6 +92,22 @@ START_TEST(test_each_pod_beside_others_is_shown_once_with_its_calls)
 }
 END_TEST
 
+START_TEST(test_explain_says_for_whom_of_them_a_pod_waits)
+{
+    start();
+    running_pods(&running, "p", 1);
+    (void)kubesim_set_annotation(running.sim, "pods", "ns", "p0", "hami.io/vgpu-node",
+                                 "n1");
+    ck_assert_int_eq(hamictl_run(&running, "explain ns/p0"), 0);
+    hamictl_expect("Node n1: pods are in flight side by side under hami.io/mutex.lock;");
+    hamictl_expect("It is beside others, with nvidia.com/gpu=1.\n");
+    hamictl_expect("Both ask for nvidia.com/gpu=1: the pod waits for it.");
+    hamictl_expect("It is beside others, with nvidia.com/gpu=2.\n");
+    hamictl_expect("They ask for nothing alike: the pod need not wait for it");
+    running_stop(&running);
+}
+END_TEST
+
 START_TEST(test_a_hamid_tells_the_same_of_them)
 {
     start();
@@ -160,6 +176,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 60);
     tcase_add_test(all, test_each_pod_beside_others_is_shown_once_with_its_calls);
+    tcase_add_test(all, test_explain_says_for_whom_of_them_a_pod_waits);
     tcase_add_test(all, test_a_hamid_tells_the_same_of_them);
     tcase_add_test(all,
                    test_a_pod_beside_others_is_released_by_its_token_and_the_cover_stays);
