@@ -301,6 +301,47 @@ START_TEST(a_try_takes_what_is_free_beside_others_and_says_who_is_in_its_way)
 }
 END_TEST
 
+START_TEST(equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobody)
+{
+    static struct scripted_wait holds[5], queue[5], distinct, all;
+    struct hami_nodelock_request request;
+    struct hami_error error = HAMI_ERROR_INIT;
+    static struct scripted_done done;
+
+    start_as((struct hami_nodelock_config){.side_by_side = 8,
+                                           .flags = HAMI_NODELOCK_REFUSE_EARLY});
+    for (int i = 0; i < 5; i++) { /* each holds for a second */
+        char name[2] = {(char)('a' + i), '\0'};
+        beside_take(&holds[i], name, GPU1);
+        scripted_advance(1000);
+        scripted_release(&done, holds[i].lease, 1000);
+    }
+    for (int i = 0; i < 5; i++) {
+        char name[2] = {(char)('m' + i), '\0'};
+        beside_take(&queue[i], name, GPU1);
+    }
+    scripted_request(&request, "n1", "f");
+    request.calls = GPU1;
+    request.deadline_ns = scripted_now_ns + 3000 * MS;
+    request.reterr = &error;
+    ck_assert_int_eq(
+        hami_nodelock_acquire_start(scripted_lock, &request, tried, &all, NULL),
+        HAMI_E_LIMIT);
+    ck_assert_uint_eq(error.position, 4);
+    ck_assert_uint_ge(error.expected_ns, 4000 * MS);
+    request.calls = NULL; /* an exclusive one waits for all of them as well */
+    ck_assert_int_eq(
+        hami_nodelock_acquire_start(scripted_lock, &request, tried, &all, NULL),
+        HAMI_E_LIMIT);
+    scripted_request(&request, "n1", "g");
+    request.calls = GPU2;
+    scripted_acquire_as(&distinct, &request, 3000);
+    beside_assert_granted(&distinct, "g");
+    hand_off(&distinct, "g");
+    hand_off(&queue[0], "m");
+}
+END_TEST
+
 /* ---- changes and the end ---- */
 
 static char changes[1024];
@@ -407,6 +448,8 @@ int main(void)
     tcase_add_test(world, a_stalled_pod_refuses_those_alone_who_wait_for_it);
     tcase_add_test(world,
                    a_try_takes_what_is_free_beside_others_and_says_who_is_in_its_way);
+    tcase_add_test(
+        world, equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobody);
     tcase_add_test(world, each_lock_beside_others_changes_hands_once_and_covers_never);
     tcase_add_test(world, a_shutdown_ends_waits_and_leaves_what_is_held_beside_others);
     tcase_add_test(world, a_lock_beside_others_that_vanishes_is_lost_and_no_other);
