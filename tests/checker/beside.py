@@ -137,13 +137,16 @@ class Judge:
     def cover_violations(self, group, prefix):
         """Writes of ours that left other records than a cover that is a copy of the pair in
         the last taken of the permits that are held, or none where nobody needs one of them
-        any more."""
+        any more. A take counts where it was written."""
         wrong = 0
         seen = set()
         for before, after in group.changes():
             takes = _new_grants(group, before, after, seen)
             if not after.event.is_by(prefix):
                 continue
+            # One whose writer died has no answer in the log: the next write is the first to show it.
+            written = log.requested_annotations(after.event)
+            takes = [(key, step) for key, step in takes if key in written]
             is_wrong = any(self._is_wrong_take(group, after, key, step) for key, step in takes)
             if self._is_uncovered(group, after, after.event):
                 is_wrong |= bool(takes) or not self._is_uncovered(group, before, after.event)

@@ -207,6 +207,16 @@ class Beside(unittest.TestCase):
         log.take_beside(36, "pod-3", 13, 1, f"{GPU}=3", cover=False)
         self.assertEqual(log.figures()["cover_violations"], 1)
 
+    def test_a_take_that_the_log_lacks_is_not_laid_to_the_next_writer(self):
+        for has_cover, expected in ((True, 0), (False, 1)):
+            log = two_pods()
+            log.create(3, "pod-3", asks=[{GPU: "3"}])
+            log.take_beside(10, "pod-1", 11, 1)
+            log.take_beside(16, "pod-2", 12, 2, f"{GPU}=2")
+            del log.lines[-1]  # its caller was killed before the answer
+            log.take_beside(20, "pod-3", 13, 3, f"{GPU}=3", cover=has_cover)
+            self.assertEqual(log.figures()["cover_violations"], expected)
+
     def test_a_take_beside_on_a_node_that_does_not_say_so_is_a_violation(self):
         for mark in ("1,free=scheduler", "1,free=node", "1,free=scheduler,side-by-sides"):
             log = two_pods()
