@@ -32,6 +32,7 @@ class Group:
         self.key = key
         self.histories = histories
         self.moments = []
+        self._records = {}
         histories[key].is_cover = True
         self._follow()
 
@@ -46,6 +47,8 @@ class Group:
                 self.moments.pop()
             mark = (step.event.metadata.get("annotations") or {}).get(AGENT) or ""
             self.moments.append(Moment(step.event, records, mark))
+            if step.uid is not None:
+                self._records.setdefault(step.uid, []).append(self.moments[-1])
 
     def changes(self):
         first = Moment(None, {}, "")
@@ -63,7 +66,7 @@ class Group:
         """Did the pod's last record before its Binding stand in a permit, with its calls? None
         where it had no record here."""
         found = None
-        for moment in self.moments:
+        for moment in self._records.get(pod.uid, []):
             if pod.bound is not None and not log.before(moment.event, pod.bound):
                 break
             own = {key: step for key, step in moment.records.items()

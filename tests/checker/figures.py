@@ -145,6 +145,17 @@ def _order(event):
             event.position)
 
 
+def _entries(report):
+    """Each bound pod, with those of its node that surely were bound and not served then."""
+    for found in _by_node(report.pods.all).values():
+        open_ones = []
+        for later in sorted(found, key=lambda pod: _order(pod.bound)):
+            open_ones = [(pod, closed) for pod, closed in open_ones
+                         if closed is None or log.before(later.bound, closed)]
+            yield later, [pod for pod, _ in open_ones if log.before(pod.bound, later.bound)]
+            open_ones.append((later, later.closed))
+
+
 def _double_holds(report):
     """Pods that came into a window in which another pod of the node still was.
 
@@ -154,13 +165,9 @@ def _double_holds(report):
     beside each other, and have no call in common by their specs, may meet.
     """
     entrants = set()
-    for found in _by_node(report.pods.all).values():
-        in_order = sorted(found, key=lambda pod: _order(pod.bound))
-        for index, later in enumerate(in_order):
-            if any(earlier.is_waiting_at(later.bound)
-                   and not report.judge.are_distinct(earlier, later)
-                   for earlier in in_order[:index]):
-                entrants.add((later.namespace, later.name))
+    for later, waiting in _entries(report):
+        if not all(report.judge.are_distinct(earlier, later) for earlier in waiting):
+            entrants.add((later.namespace, later.name))
     for history in report.histories.values():
         for _, new in locks.taken_while_waiting(history, report.pods):
             entrants.add(new.owner)
@@ -186,13 +193,18 @@ def _fence_violations(report):
 
 
 def _in_flight_max(report):
-    """Most pods between bind and success at one moment on one node."""
+    """Most pods between bind and success at one moment on one node, by the server's clock: from
+    the answer of the Binding, for several may be answered together, until the closing write
+    came in."""
     most = 0
     for found in _by_node(report.pods.all).values():
-        in_order = sorted(found, key=lambda pod: _order(pod.bound))
-        for index, later in enumerate(in_order):
-            most = max(most, 1 + sum(earlier.is_waiting_at(later.bound)
-                                     for earlier in in_order[:index]))
+        moments = [(pod.bound.finished, 1) for pod in found]
+        moments += [(max(pod.closed.received, pod.bound.finished), -1)
+                    for pod in found if pod.closed is not None]
+        count = 0
+        for _, change in sorted(moments):
+            count += change
+            most = max(most, count)
     return most
 
 
