@@ -156,7 +156,7 @@ START_TEST(a_call_that_nobody_answers_ends_by_its_deadline_case_2_09)
 {
     struct hami_call call;
     arm(KUBESIM_HANG_BEFORE, "patch", 0);
-    take(&call, "n1", 300);
+    take(&call, "n1", 1500);
     ck_assert_int_eq(call_submit(&world, &call), HAMI_E_IN_DOUBT);
     take(&call, "n1", 5000);
     ck_assert_int_eq(call_submit(&world, &call), 0);
@@ -191,7 +191,7 @@ START_TEST(a_server_that_is_busy_is_waited_for_within_the_deadline_case_2_03)
     busy.count = 0;
     busy.retry_after = 30;
     kubesim_arm(world.sim, &busy);
-    call_begin(&call, "n1", 400);
+    call_begin(&call, "n1", 1500);
     call_edit(&call, HAMI_EDIT_PUT, "k", NULL, "v");
     ck_assert_int_eq(call_submit(&world, &call), HAMI_E_TRANSPORT);
     ck_assert_msg(strstr(call.text, " ms") != NULL, "%s", call.text);

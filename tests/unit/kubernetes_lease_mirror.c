@@ -197,7 +197,7 @@ END_TEST
 START_TEST(a_mirror_that_is_not_answered_in_time_is_in_doubt)
 {
     arm_next(&world, "patch", "nodes", KUBESIM_HANG_AFTER, 0);
-    call_begin(&call, "n1", 700);
+    call_begin(&call, "n1", 2500);
     call_edit(&call, HAMI_EDIT_PUT, LOCK, NULL, LOCK_A);
     call_edit(&call, HAMI_EDIT_PUT, LEASE, NULL, LEASE_A);
     ck_assert_int_eq(call_submit(&world, &call), HAMI_E_IN_DOUBT);
