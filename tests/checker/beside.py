@@ -147,7 +147,8 @@ class Judge:
             takes = _new_grants(group, before, after, seen)
             if not after.event.is_by(prefix):
                 continue
-            # One whose writer died has no answer in the log: the next write is the first to show it.
+            # One whose writer died has no answer in the log: the next write is the first to show
+            # it.
             written = log.requested_annotations(after.event)
             takes = [(key, step) for key, step in takes if key in written]
             is_wrong = any(self._is_wrong_take(group, after, key, step) for key, step in takes)

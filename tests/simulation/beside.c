@@ -14,6 +14,7 @@
 
 #include "asks.h"
 #include "checker_internal.h"
+#include "../suite.h"
 #include "store.h"
 
 enum { PODS = 4, COVER = 0 };
@@ -460,30 +461,6 @@ START_TEST(whose_calls_are_others_may_be_granted_first)
 }
 END_TEST
 
-/* ---- what pods ask ---- */
-
-START_TEST(a_containers_devices_are_handed_out_by_themselves)
-{
-    struct pod *pod = world->pods[0];
-    char text[400], less[400], none[400];
-
-    pod->call_count = 2;
-    pod->calls[1] = 5;
-    asks_devices(pod, text, sizeof(text));
-    ck_assert_str_eq(text, "GPU-1,NVIDIA,1000,10:;"
-                           "GPU-1,OTHER,1000,10:GPU-2,OTHER,1000,10:;");
-    asks_without(text, 1, less, sizeof(less));
-    ck_assert_str_eq(less, "GPU-1,NVIDIA,1000,10:;;");
-    ck_assert(asks_is_left(less, 0) && !asks_is_left(less, 1));
-    asks_without(less, 0, none, sizeof(none));
-    ck_assert_str_eq(none, ";;");
-    asks_without(none, 7, less, sizeof(less));
-    ck_assert_str_eq(less, ";;;");
-    asks_text(1u << 5 | 1u, text, sizeof(text));
-    ck_assert_str_eq(text, "a.example/gpu=1,b.example/npu=2");
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("beside");
@@ -510,11 +487,6 @@ int main(void)
     tcase_add_loop_test(tcase, a_fence_grows_over_all_permits, 0, 3);
     tcase_add_loop_test(tcase, the_highest_fence_is_not_forgotten, 0, 2);
     tcase_add_loop_test(tcase, whose_calls_are_others_may_be_granted_first, 0, 4);
-    tcase_add_test(tcase, a_containers_devices_are_handed_out_by_themselves);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }
