@@ -131,7 +131,7 @@ static size_t lock_of(const struct hami_internal_handshake_names *names,
 }
 
 /* Of the permits that are held but for `own`, the one with the highest fence, or NO_LOCK.
- * Locks that say nothing of calls are not of this kind. */
+ * One that says nothing of calls counts: it stands for all of them. */
 static size_t heir_of(const struct hami_internal_handshake_names *names,
                       const json_t *node, size_t own)
 {
@@ -141,7 +141,7 @@ static size_t heir_of(const struct hami_internal_handshake_names *names,
     for (size_t i = 1; i < HAMI_INTERNAL_HANDSHAKE_LOCKS; i++) {
         struct hami_lock_record record = record_of(names, node, i);
 
-        if (i != own && is_beside(&record) &&
+        if (i != own && record.kind != HAMI_LOCK_FREE &&
             (found == HAMI_INTERNAL_HANDSHAKE_NO_LOCK || record.fence > fence)) {
             found = i;
             fence = record.fence;

@@ -75,6 +75,19 @@ START_TEST(exclusive_cover_that_goes_is_not_free_while_a_permit_is_held)
 }
 END_TEST
 
+START_TEST(permit_that_tells_no_calls_keeps_the_cover_as_well)
+{
+    pod_of("a", 1);
+    pod_of("b", 2);
+    put(2, "b", "10", NULL);
+    take(1, "a", "11", CALL("1"));
+    fail_well(begin_well(1));
+    expect_free(1, MEMORY("11"));
+    expect_held(2, "b", "10", NULL);
+    expect_held(COVER, "b", "10", NULL);
+}
+END_TEST
+
 START_TEST(release_beside_takes_of_others_reads_and_tries_again)
 {
     hami_handshake_job *job = begin_well(3);
@@ -195,6 +208,7 @@ int main(void)
     tcase_add_test(three, failed_pod_gives_its_own_permit_up_at_once);
     tcase_add_test(three,
                    cover_of_a_failed_pod_goes_to_the_permit_with_the_highest_fence);
+    tcase_add_test(bare, permit_that_tells_no_calls_keeps_the_cover_as_well);
     tcase_add_test(three, release_beside_takes_of_others_reads_and_tries_again);
     tcase_add_test(three, permit_that_was_granted_to_another_since_is_left_alone);
     tcase_add_test(three, locks_that_nobody_frees_are_all_removed_two_seconds_later);
