@@ -350,7 +350,7 @@ inline plan_release(it, where)
 #else
 #define TAKES_FREELY(it) false
 #endif
-#ifdef MUTANT_RELEASE_TESTS_NO_OWN
+#ifdef RELEASE_TESTS_NO_OWN
 #define RELEASES_FREELY(it) (it.kind == RELEASE)
 #else
 #define RELEASES_FREELY(it) false
