@@ -4,8 +4,9 @@
 
 A mark is an HTML comment in the line before the block:
 
-    <!-- run: ENVIRONMENT [, status N] -->   a console block: commands behind "$ " (or "> " where one goes
-                                             on), each followed by what it prints
+    <!-- run: ENVIRONMENT [, status N] [, since 1.N] -->
+                                             a console block: commands behind "$ " (or "> " where one goes
+                                             on), each followed by what it prints; from that Kubernetes on
     <!-- file: NAME -->                      the block is a file of the reader's, used by commands below
     <!-- from: PATH -->                      the block is a part of that file of the tree
     <!-- same as: PATH -->                   each of its commands is run in that page
@@ -33,6 +34,7 @@ class Block:
     mark: str = ""
     words: str = ""
     status: int = 0
+    since: int = 0  # minor version of Kubernetes
 
     def where(self):
         return f"{self.page}:{self.line}"
@@ -85,6 +87,9 @@ def mark_block(block, before, everywhere):
     match = MARK.match(before)
     if match:
         block.mark, block.words = match.groups()
+        since = re.search(r", since 1\.(\d+)$", block.words)
+        if since:
+            block.since, block.words = int(since.group(1)), block.words[:since.start()]
         status = re.search(r", status (\d+)$", block.words)
         if status:
             block.status, block.words = int(status.group(1)), block.words[:status.start()]

@@ -19,7 +19,7 @@ from points import Points  # noqa: E402
 PAGE = """\
 # Page
 
-<!-- run: kubesim, status 3 -->
+<!-- run: kubesim, status 3, since 1.31 -->
 ```console
 $ echo one
 one
@@ -61,6 +61,7 @@ def check_blocks(points):
     points.check(problems[0] is None and all(problems[1:]),
                  "a block without a mark, an indented one, and one without a reason are faults", problems)
     points.check(found[0].status == 3 and found[0].words == "kubesim", "a mark tells the exit status")
+    points.check(found[0].since == 31, "a mark tells from which Kubernetes on it is")
     commands = blocks.commands(found[0])
     points.check([command.text for command in commands] == ["echo one", "cat <<X\ntwo\nX"],
                  "a command may go on over several lines", commands)
