@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set_up(void)
-{
-    beside_start(8);
-}
-
 START_TEST(distinct_pods_hold_the_node_at_the_same_time)
 {
     static struct scripted_wait a, b, c;
@@ -373,7 +368,7 @@ int main(void)
     Suite *suite = suite_create("beside");
     TCase *world = tcase_create("beside");
 
-    tcase_add_checked_fixture(world, set_up, scripted_stop);
+    tcase_add_checked_fixture(world, beside_set_up, scripted_stop);
     tcase_add_test(world, distinct_pods_hold_the_node_at_the_same_time);
     tcase_add_test(world, a_take_beside_others_costs_one_inspection_and_one_write);
     tcase_add_test(world, equal_pods_come_one_by_one_in_their_order);

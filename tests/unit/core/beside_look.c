@@ -11,35 +11,13 @@
 
 #include "beside.h"
 
-static void set_up(void)
-{
-    beside_start(8);
-}
-
-static void start_as(struct hami_nodelock_config config)
-{
-    struct scripted_options options = {.watch = true, .owners = true, .config = config};
-
-    scripted_stop();
-    options.config.size = sizeof(config);
-    options.config.flags |= HAMI_NODELOCK_FREE_BY_SCHEDULER;
-    beside_start_as(options, MARK);
-}
-
-static void hand_off(struct scripted_wait *wait, const char *name)
-{
-    beside_assert_granted(wait, name);
-    ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
-    scripted_dispatch();
-}
-
 /* ---- a manager without the option ---- */
 
 START_TEST(without_the_option_a_manager_waits_for_all_who_are_beside_each_other)
 {
     static struct scripted_wait a, b, mine, second;
 
-    start_as((struct hami_nodelock_config){.side_by_side = 0});
+    beside_restart((struct hami_nodelock_config){.side_by_side = 0}, true);
     hami_nodelock *other = beside_other(8);
     beside_take_by(other, &a, "a", GPU1);
     beside_take_by(other, &b, "b", GPU2);
@@ -55,7 +33,7 @@ START_TEST(without_the_option_a_manager_waits_for_all_who_are_beside_each_other)
     beside_assert_waits(&second, "d");
     ck_assert_str_eq(beside_record(0).uid, "uid-c");
     ck_assert_str_eq(beside_record(0).calls, "");
-    hand_off(&mine, "c");
+    beside_hand_off(&mine, "c");
     ck_assert_int_eq(hami_wait_abort(second.wait), 0);
     hami_nodelock_free(other);
 }
@@ -79,7 +57,7 @@ START_TEST(without_a_watch_and_the_option_a_cover_is_known_by_its_calls)
     beside_bind_and_serve(&a, "a");
     scripted_advance(5000);
     beside_assert_granted(&mine, "c");
-    hand_off(&mine, "c");
+    beside_hand_off(&mine, "c");
     hami_nodelock_free(other);
 }
 END_TEST
@@ -113,7 +91,7 @@ START_TEST(thousands_of_equal_pods_are_served_in_order_and_distinct_ones_beside)
         scripted_release(&done, waits[i].lease, 1000);
     }
     ck_assert_uint_lt(served, MANY - 200);
-    hand_off(&late, "a");
+    beside_hand_off(&late, "a");
 }
 END_TEST
 
@@ -234,8 +212,8 @@ START_TEST(who_waits_too_long_is_told_who_is_in_its_way)
     scripted_advance(600);
     ck_assert_int_eq(late.code, HAMI_E_TIMEDOUT);
     ck_assert_msg(strstr(late.text, "default/a") != NULL, "%s", late.text);
-    hand_off(&a, "a");
-    hand_off(&b, "b");
+    beside_hand_off(&a, "a");
+    beside_hand_off(&b, "b");
 }
 END_TEST
 
@@ -245,7 +223,7 @@ START_TEST(a_stalled_pod_refuses_those_alone_who_wait_for_it)
     const struct hami_nodelock_config config = {.side_by_side = 8,
                                                 .stall_limit_ms = 20000};
 
-    start_as(config);
+    beside_restart(config, true);
     beside_take(&a, "a", GPU1);
     (void)beside_bind(&a, "a"); /* and never served */
     scripted_advance(30000);
@@ -259,45 +237,36 @@ START_TEST(a_stalled_pod_refuses_those_alone_who_wait_for_it)
     ck_assert_msg(strstr(c.text, "default,a") != NULL, "%s", c.text);
     beside_assert_granted(&d, "d");
     ck_assert_int_eq(all.code, HAMI_E_LIMIT);
-    hand_off(&b, "b");
-    hand_off(&d, "d");
+    beside_hand_off(&b, "b");
+    beside_hand_off(&d, "d");
 }
 END_TEST
 
-static void tried(void *data, int code, hami_lease *lease, const struct hami_error *error)
+static void try_to_take(struct scripted_wait *wait, const char *name, const char *calls)
 {
-    struct scripted_wait *wait = data;
+    struct hami_nodelock_request request;
 
-    wait->ended = true;
-    wait->code = code;
-    wait->lease = lease;
-    (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
+    scripted_request(&request, "n1", name);
+    request.deadline_ns = scripted_now_ns + 1000 * MS;
+    request.calls = calls;
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request,
+                                                     scripted_acquired, wait, NULL),
+                     0);
+    scripted_dispatch();
 }
 
 START_TEST(a_try_takes_what_is_free_beside_others_and_says_who_is_in_its_way)
 {
     static struct scripted_wait a, free_one, met;
-    struct hami_nodelock_request request;
 
     beside_take(&a, "a", GPU1);
-    scripted_request(&request, "n1", "b");
-    request.deadline_ns = scripted_now_ns + 1000 * MS;
-    request.calls = GPU2;
-    ck_assert_int_eq(
-        hami_nodelock_try_acquire_start(scripted_lock, &request, tried, &free_one, NULL),
-        0);
-    scripted_dispatch();
+    try_to_take(&free_one, "b", GPU2);
     beside_assert_granted(&free_one, "b");
-    scripted_request(&request, "n1", "c");
-    request.deadline_ns = scripted_now_ns + 1000 * MS;
-    request.calls = GPU1;
-    ck_assert_int_eq(
-        hami_nodelock_try_acquire_start(scripted_lock, &request, tried, &met, NULL), 0);
-    scripted_dispatch();
+    try_to_take(&met, "c", GPU1);
     ck_assert_int_eq(met.code, HAMI_E_BUSY);
     ck_assert_msg(strstr(met.text, "default/a") != NULL, "%s", met.text);
-    hand_off(&a, "a");
-    hand_off(&free_one, "b");
+    beside_hand_off(&a, "a");
+    beside_hand_off(&free_one, "b");
 }
 END_TEST
 
@@ -308,8 +277,9 @@ START_TEST(equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobo
     struct hami_error error = HAMI_ERROR_INIT;
     static struct scripted_done done;
 
-    start_as((struct hami_nodelock_config){.side_by_side = 8,
-                                           .flags = HAMI_NODELOCK_REFUSE_EARLY});
+    beside_restart((struct hami_nodelock_config){.side_by_side = 8,
+                                                 .flags = HAMI_NODELOCK_REFUSE_EARLY},
+                   true);
     for (int i = 0; i < 5; i++) { /* each holds for a second */
         char name[2] = {(char)('a' + i), '\0'};
         beside_take(&holds[i], name, GPU1);
@@ -324,21 +294,21 @@ START_TEST(equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobo
     request.calls = GPU1;
     request.deadline_ns = scripted_now_ns + 3000 * MS;
     request.reterr = &error;
-    ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, &request, tried, &all, NULL),
-        HAMI_E_LIMIT);
+    ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, &request,
+                                                 scripted_acquired, &all, NULL),
+                     HAMI_E_LIMIT);
     ck_assert_uint_eq(error.position, 4);
     ck_assert_uint_ge(error.expected_ns, 4000 * MS);
     request.calls = NULL; /* an exclusive one waits for all of them as well */
-    ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, &request, tried, &all, NULL),
-        HAMI_E_LIMIT);
+    ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, &request,
+                                                 scripted_acquired, &all, NULL),
+                     HAMI_E_LIMIT);
     scripted_request(&request, "n1", "g");
     request.calls = GPU2;
     scripted_acquire_as(&distinct, &request, 3000);
     beside_assert_granted(&distinct, "g");
-    hand_off(&distinct, "g");
-    hand_off(&queue[0], "m");
+    beside_hand_off(&distinct, "g");
+    beside_hand_off(&queue[0], "m");
 }
 END_TEST
 
@@ -362,7 +332,8 @@ START_TEST(each_lock_beside_others_changes_hands_once_and_covers_never)
     static struct scripted_wait a, b, c, all;
 
     changes[0] = '\0';
-    start_as((struct hami_nodelock_config){.side_by_side = 8, .changed = changed});
+    beside_restart((struct hami_nodelock_config){.side_by_side = 8, .changed = changed},
+                   true);
     beside_take(&a, "a", GPU1);
     beside_take(&b, "b", GPU2);
     beside_take(&c, "c", GPU1);
@@ -405,7 +376,7 @@ START_TEST(a_shutdown_ends_waits_and_leaves_what_is_held_beside_others)
     ck_assert_int_eq(done.code, 0);
     ck_assert_uint_eq(beside_held(), 1);
     beside_assert_sound();
-    hand_off(&b, "b");
+    beside_hand_off(&b, "b");
 }
 END_TEST
 
@@ -434,7 +405,7 @@ int main(void)
     Suite *suite = suite_create("beside look");
     TCase *world = tcase_create("beside look");
 
-    tcase_add_checked_fixture(world, set_up, scripted_stop);
+    tcase_add_checked_fixture(world, beside_set_up, scripted_stop);
     tcase_add_test(world,
                    without_the_option_a_manager_waits_for_all_who_are_beside_each_other);
     tcase_add_test(world, without_a_watch_and_the_option_a_cover_is_known_by_its_calls);

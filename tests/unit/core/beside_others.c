@@ -10,18 +10,6 @@
 #define TIME "2026-01-02T03:04:05Z"
 #define HAMIS TIME ",default,z"
 
-static void set_up(void)
-{
-    beside_start(8);
-}
-
-static void hand_off(struct scripted_wait *wait, const char *name)
-{
-    beside_assert_granted(wait, name);
-    ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
-    scripted_dispatch();
-}
-
 /* A lock of another manager in a permit and in the cover. */
 static void put_others(unsigned permit, const char *name, const char *calls, bool covers)
 {
@@ -81,8 +69,8 @@ START_TEST(a_foreign_lock_in_the_cover_is_in_everybodys_way_and_releases_leave_i
     scripted_dispatch();
     beside_assert_granted(&c, "c");
     beside_assert_sound();
-    hand_off(&b, "b");
-    hand_off(&c, "c");
+    beside_hand_off(&b, "b");
+    beside_hand_off(&c, "c");
 }
 END_TEST
 
@@ -115,7 +103,7 @@ START_TEST(a_lock_in_a_permit_without_calls_stands_for_all_calls)
     beside_put(3, NULL, NULL);
     scripted_dispatch();
     beside_assert_granted(&a, "a");
-    hand_off(&a, "a");
+    beside_hand_off(&a, "a");
 }
 END_TEST
 
@@ -154,8 +142,8 @@ START_TEST(another_managers_permit_is_waited_for_and_taken_over_on_proof)
     ck_assert_uint_eq(scripted_stats().takeovers, 1);
     beside_assert_sound();
     ck_assert_uint_gt(hami_lease_fence(b.lease), 5005);
-    hand_off(&a, "a");
-    hand_off(&b, "b");
+    beside_hand_off(&a, "a");
+    beside_hand_off(&b, "b");
 }
 END_TEST
 
@@ -173,7 +161,7 @@ START_TEST(a_permit_whose_owner_was_never_bound_is_revoked_past_its_limit)
     ck_assert_uint_eq(scripted_count(SCRIPTED_REVOKE), 1);
     ck_assert_uint_eq(beside_permit_of("a"), 2);
     beside_assert_sound();
-    hand_off(&a, "a");
+    beside_hand_off(&a, "a");
 }
 END_TEST
 
@@ -191,7 +179,7 @@ START_TEST(an_exclusive_pod_asks_about_all_who_are_in_its_way)
     scripted_advance(10000);
     beside_assert_granted(&all, "e");
     ck_assert_str_eq(beside_record(0).uid, "uid-e");
-    hand_off(&all, "e");
+    beside_hand_off(&all, "e");
 }
 END_TEST
 
@@ -203,14 +191,10 @@ static const struct {
 START_TEST(nobody_is_refused_for_the_locks_of_many_dead_while_they_are_found_out)
 {
     static struct scripted_wait late;
-    struct scripted_options options = {
-        .watch = true, .owners = true, .config = HAMI_NODELOCK_CONFIG_INIT};
 
-    scripted_stop();
-    options.config.flags = HAMI_NODELOCK_FREE_BY_SCHEDULER;
-    options.config.side_by_side = latecomers[_i].most;
-    options.config.stall_limit_ms = 5000;
-    beside_start_as(options, MARK);
+    beside_restart((struct hami_nodelock_config){.side_by_side = latecomers[_i].most,
+                                                 .stall_limit_ms = 5000},
+                   true);
     for (unsigned i = 1; i <= HAMI_NODELOCK_SIDE_BY_SIDE_MAX; i++) {
         char name[2] = {(char)('n' + i), '\0'}, calls[32];
         (void)snprintf(calls, sizeof(calls), "nvidia.com/gpu=%u", i);
@@ -219,7 +203,7 @@ START_TEST(nobody_is_refused_for_the_locks_of_many_dead_while_they_are_found_out
     }
     beside_take(&late, "a", latecomers[_i].calls);
     scripted_advance(3000);
-    hand_off(&late, "a");
+    beside_hand_off(&late, "a");
 }
 END_TEST
 
@@ -235,8 +219,8 @@ START_TEST(a_lock_of_the_asker_itself_in_a_permit_is_its_own)
     ck_assert_str_eq(beside_record(4).holder, beside_record(0).holder);
     beside_assert_sound();
     ck_assert_uint_eq(scripted_stats().takeovers, 0);
-    hand_off(&a, "a");
-    hand_off(&b, "b");
+    beside_hand_off(&a, "a");
+    beside_hand_off(&b, "b");
 }
 END_TEST
 
@@ -249,7 +233,7 @@ START_TEST(an_own_lock_in_a_permit_is_not_in_the_way_of_a_pod_that_became_exclus
     beside_assert_granted(&a, "a");
     ck_assert_str_eq(beside_record(0).uid, "uid-a");
     ck_assert_str_eq(beside_record(0).calls, "");
-    hand_off(&a, "a");
+    beside_hand_off(&a, "a");
 }
 END_TEST
 
@@ -357,7 +341,7 @@ START_TEST(a_cover_that_is_a_copy_of_nothing_is_in_nobodys_way)
     ck_assert_str_eq(beside_record(0).uid, "uid-a");
     ck_assert_uint_gt(hami_lease_fence(a.lease), 5006);
     beside_assert_sound();
-    hand_off(&a, "a");
+    beside_hand_off(&a, "a");
 }
 END_TEST
 
@@ -383,8 +367,8 @@ START_TEST(no_cover_is_taken_for_a_stray_while_permits_are_held)
 
     beside_take(&a, "a", GPU1);
     beside_take(&b, "b", GPU2);
-    hand_off(&a, "a");
-    hand_off(&b, "b");
+    beside_hand_off(&a, "a");
+    beside_hand_off(&b, "b");
     scripted_advance(60000);
     ck_assert_uint_eq(beside_held(), 2);
     ck_assert_str_eq(beside_record(0).uid, "uid-b");
@@ -403,7 +387,7 @@ START_TEST(a_permit_of_a_dead_manager_whose_pod_is_elsewhere_is_removed_with_its
     ck_assert_str_eq(beside_value(5), "");
     ck_assert_str_eq(beside_record(0).uid, "uid-a");
     beside_assert_sound();
-    hand_off(&a, "a");
+    beside_hand_off(&a, "a");
 }
 END_TEST
 
@@ -412,7 +396,7 @@ int main(void)
     Suite *suite = suite_create("beside others");
     TCase *world = tcase_create("beside others");
 
-    tcase_add_checked_fixture(world, set_up, scripted_stop);
+    tcase_add_checked_fixture(world, beside_set_up, scripted_stop);
     tcase_add_test(
         world, a_foreign_lock_in_the_cover_is_in_everybodys_way_and_releases_leave_it);
     tcase_add_loop_test(world, a_lock_in_a_permit_without_calls_stands_for_all_calls, 0,

@@ -50,6 +50,21 @@ void beside_start(uint32_t most)
     beside_start_as(options, MARK);
 }
 
+void beside_set_up(void)
+{
+    beside_start(PERMITS);
+}
+
+void beside_restart(struct hami_nodelock_config config, bool watch)
+{
+    struct scripted_options options = {.watch = watch, .owners = true, .config = config};
+
+    scripted_stop();
+    options.config.size = sizeof(config);
+    options.config.flags |= FLAGS;
+    beside_start_as(options, MARK);
+}
+
 void beside_take(struct scripted_wait *wait, const char *name, const char *calls)
 {
     struct hami_nodelock_request request;
@@ -57,6 +72,13 @@ void beside_take(struct scripted_wait *wait, const char *name, const char *calls
     scripted_request(&request, "n1", name);
     request.calls = calls;
     scripted_acquire_as(wait, &request, 600000);
+}
+
+void beside_hand_off(struct scripted_wait *wait, const char *name)
+{
+    beside_assert_granted(wait, name);
+    ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
+    scripted_dispatch();
 }
 
 uint64_t beside_bind(struct scripted_wait *wait, const char *name)
@@ -69,8 +91,7 @@ uint64_t beside_bind(struct scripted_wait *wait, const char *name)
     facts.devices_left = true;
     facts.bind_phase = HAMI_BIND_PHASE_ALLOCATING;
     scripted_pod_facts(name, &facts);
-    ck_assert_int_eq(hami_lease_handoff(wait->lease), 0);
-    scripted_dispatch();
+    beside_hand_off(wait, name);
     return facts.fence;
 }
 
@@ -220,18 +241,6 @@ void beside_assert_waits(const struct scripted_wait *wait, const char *name)
 
 /* ---- another manager ---- */
 
-static uint64_t now(void *data)
-{
-    (void)data;
-    return scripted_now_ns;
-}
-
-static int64_t realtime(void *data)
-{
-    (void)data;
-    return scripted_realtime_s;
-}
-
 static void wake(void *data)
 {
     (void)data;
@@ -246,7 +255,7 @@ hami_nodelock *beside_other(uint32_t most)
     config.transport = hami_memory_transport(scripted_store);
     config.wakeup = wake;
     config.holder = "other-holder";
-    config.clock = (struct hami_clock){now, realtime, NULL};
+    config.clock = scripted_clock();
     config.random_seed = 43;
     config.flags = FLAGS;
     config.side_by_side = most;
@@ -261,17 +270,6 @@ void beside_dispatch(hami_nodelock *lock)
     }
 }
 
-static void acquired(void *data, int code, hami_lease *lease,
-                     const struct hami_error *error)
-{
-    struct scripted_wait *wait = data;
-
-    wait->ended = true;
-    wait->code = code;
-    wait->lease = lease;
-    (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
-}
-
 void beside_take_by(hami_nodelock *lock, struct scripted_wait *wait, const char *name,
                     const char *calls)
 {
@@ -282,6 +280,7 @@ void beside_take_by(hami_nodelock *lock, struct scripted_wait *wait, const char 
     request.deadline_ns = scripted_now_ns + 600000 * MS;
     *wait = (struct scripted_wait){.code = 1};
     ck_assert_int_eq(
-        hami_nodelock_acquire_start(lock, &request, acquired, wait, &wait->wait), 0);
+        hami_nodelock_acquire_start(lock, &request, scripted_acquired, wait, &wait->wait),
+        0);
     beside_dispatch(lock);
 }

@@ -18,12 +18,18 @@
 /* The scripted world with node n1 and pods a to h; @most  side by side; @watch */
 void beside_start(uint32_t most);
 void beside_start_as(struct scripted_options options, const char *mark);
+/* A test's fixture: as many as there can be. */
+void beside_set_up(void);
+/* The world anew, with these settings. */
+void beside_restart(struct hami_nodelock_config config, bool watch);
 
 /* Starts an acquire of a pod with these calls (NULL = exclusive) and looks at all. */
 void beside_take(struct scripted_wait *wait, const char *name, const char *calls);
 
 /* Binds a pod under its lock and leaves the lock to the node side; returns the fence. */
 uint64_t beside_bind(struct scripted_wait *wait, const char *name);
+/* Leaves the lock to the node side without a bind. */
+void beside_hand_off(struct scripted_wait *wait, const char *name);
 /* The node side has served it: its last write is the success on the pod. */
 void beside_serve(const char *name, uint64_t fence);
 void beside_bind_and_serve(struct scripted_wait *wait, const char *name);

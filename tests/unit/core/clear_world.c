@@ -125,19 +125,8 @@ const char *value_of(const char *key)
     return hami_memory_get(store, "n1", key, text, HAMI_LEASE_TEXT_MAX) == 0 ? text : "-";
 }
 
-int clear_with(const char *lock, const char *lease, uint32_t flags)
-{
-    char token[HAMI_PAIR_TOKEN_BYTES];
-    struct hami_clear clear = HAMI_CLEAR_INIT;
-
-    ck_assert_int_eq(hami_pair_token(lock, lease, token, sizeof(token)), 0);
-    clear.node = "n1";
-    clear.token = token;
-    clear.flags = flags;
-    return hami_transport_clear(&played, &clear, &error);
-}
-
-int clear_permit(uint32_t permit, const char *lock, const char *lease)
+static int clear_record(uint32_t permit, const char *lock, const char *lease,
+                        uint32_t flags)
 {
     char token[HAMI_PAIR_TOKEN_BYTES];
     struct hami_clear clear = HAMI_CLEAR_INIT;
@@ -146,7 +135,18 @@ int clear_permit(uint32_t permit, const char *lock, const char *lease)
     clear.node = "n1";
     clear.token = token;
     clear.permit = permit;
+    clear.flags = flags;
     return hami_transport_clear(&played, &clear, &error);
+}
+
+int clear_with(const char *lock, const char *lease, uint32_t flags)
+{
+    return clear_record(0, lock, lease, flags);
+}
+
+int clear_permit(uint32_t permit, const char *lock, const char *lease)
+{
+    return clear_record(permit, lock, lease, 0);
 }
 
 void assert_stands(const char *lock, const char *lease)

@@ -159,17 +159,6 @@ END_TEST
 
 /* ---- a try that is started ---- */
 
-static void keep_end(void *data, int code, hami_lease *lease,
-                     const struct hami_error *error)
-{
-    struct scripted_wait *wait = data;
-
-    wait->ended = true;
-    wait->code = code;
-    wait->lease = lease;
-    (void)snprintf(wait->text, sizeof(wait->text), "%s", error->text);
-}
-
 START_TEST(a_try_that_is_started_is_busy_at_once_or_ends_by_its_callback)
 {
     static struct scripted_wait a, held, late;
@@ -182,24 +171,24 @@ START_TEST(a_try_that_is_started_is_busy_at_once_or_ends_by_its_callback)
     ck_assert_int_eq(
         hami_nodelock_try_acquire_start(scripted_lock, &request, NULL, &a, &a.wait),
         HAMI_E_INVAL);
-    ck_assert_int_eq(
-        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &a, &a.wait),
-        0);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request,
+                                                     scripted_acquired, &a, &a.wait),
+                     0);
     scripted_dispatch();
     ck_assert(a.ended);
     ck_assert_int_eq(a.code, 0);
     scripted_request(&request, "n1", "b");
     request.deadline_ns = scripted_now_ns + 5000 * MS;
-    ck_assert_int_eq(
-        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &late, NULL),
-        HAMI_E_BUSY);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request,
+                                                     scripted_acquired, &late, NULL),
+                     HAMI_E_BUSY);
     ck_assert_int_eq(hami_memory_put(scripted_store, "n2", HAMI_NODELOCK_KEY,
                                      "2026-01-02T03:04:05Z,default,other"),
                      0);
     request.node = "n2";
-    ck_assert_int_eq(
-        hami_nodelock_try_acquire_start(scripted_lock, &request, keep_end, &held, NULL),
-        0);
+    ck_assert_int_eq(hami_nodelock_try_acquire_start(scripted_lock, &request,
+                                                     scripted_acquired, &held, NULL),
+                     0);
     scripted_dispatch();
     ck_assert_int_eq(held.code, HAMI_E_HELD);
     ck_assert_ptr_null(held.lease);

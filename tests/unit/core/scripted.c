@@ -267,6 +267,11 @@ static int64_t realtime(void *data)
     return scripted_realtime_s;
 }
 
+struct hami_clock scripted_clock(void)
+{
+    return (struct hami_clock){now, realtime, NULL};
+}
+
 static void wake(void *data)
 {
     (void)data;
@@ -327,7 +332,7 @@ void scripted_start(struct scripted_options options)
     config.owner_lost = lost;
     config.log = log_line;
     config.holder = "test-holder";
-    config.clock = (struct hami_clock){now, realtime, NULL};
+    config.clock = scripted_clock();
     config.random_seed = 42;
     ck_assert_msg(hami_nodelock_new(&config, &scripted_lock, &error) == 0, "%s",
                   error.text);

@@ -33,6 +33,9 @@ extern int64_t scripted_realtime_s; /* the wall clock: stands still unless it is
 extern unsigned scripted_wakeups, scripted_aborts, scripted_lost, scripted_logs;
 extern char scripted_last_log[512];
 
+/* The clock by which managers of this world go. */
+struct hami_clock scripted_clock(void);
+
 void scripted_start(struct scripted_options options);
 void scripted_stop(void);
 
@@ -98,6 +101,9 @@ struct scripted_wait {
     unsigned order;
 };
 
+/* The callback of an acquire; its data is the struct scripted_wait. */
+void scripted_acquired(void *data, int code, hami_lease *lease,
+                       const struct hami_error *error);
 /* Starts an acquire of pod NAME (uid "uid-NAME") with a deadline in ms. */
 void scripted_acquire(struct scripted_wait *wait, const char *node, const char *name,
                       uint64_t ms);

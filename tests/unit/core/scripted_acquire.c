@@ -10,8 +10,8 @@ static unsigned ends;
 static char uids[64][64];
 static size_t uid_count;
 
-static void acquired(void *data, int code, hami_lease *lease,
-                     const struct hami_error *error)
+void scripted_acquired(void *data, int code, hami_lease *lease,
+                       const struct hami_error *error)
 {
     struct scripted_wait *wait = data;
 
@@ -38,9 +38,9 @@ void scripted_acquire_as(struct scripted_wait *wait,
 {
     *wait = (struct scripted_wait){.code = 1};
     request->deadline_ns = scripted_now_ns + ms * MS;
-    ck_assert_int_eq(
-        hami_nodelock_acquire_start(scripted_lock, request, acquired, wait, &wait->wait),
-        0);
+    ck_assert_int_eq(hami_nodelock_acquire_start(scripted_lock, request,
+                                                 scripted_acquired, wait, &wait->wait),
+                     0);
     scripted_dispatch();
 }
 
