@@ -3,7 +3,6 @@
 /* Pods side by side, for tests. */
 #include "beside_fixture.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,4 +150,14 @@ void recover(void)
                      0);
     heard_wait(&heard, 1);
     ck_assert_int_eq(heard.codes[0], 0);
+}
+
+TCase *beside_case(Suite *suite, const char *name, void (*start)(void))
+{
+    TCase *cases = tcase_create(name);
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_checked_fixture(cases, start, tear_down);
+    suite_add_tcase(suite, cases);
+    return cases;
 }

@@ -7,6 +7,8 @@
 #ifndef TESTS_NODE_BESIDE_FIXTURE_H
 #define TESTS_NODE_BESIDE_FIXTURE_H
 
+#include <check.h>
+
 #include "client_fixture.h"
 
 #define COVER 0 /* permit 0 */
@@ -44,5 +46,8 @@ void recover(void);
 
 /* Pods a, b and c of one, two and three devices, in permits 1 to 3. */
 void set_up_three(void);
+
+/* A case of the suite with that fixture, and time for one that waits for its server. */
+TCase *beside_case(Suite *suite, const char *name, void (*start)(void));
 
 #endif

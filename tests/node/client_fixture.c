@@ -87,3 +87,31 @@ void heard_wait(struct heard *heard, unsigned count)
     }
     pthread_mutex_unlock(&heard->mutex);
 }
+
+void heard_job_begun(void *data, int code, hami_handshake_job *job,
+                     const struct hami_error *reason)
+{
+    struct heard_job *answer = data;
+
+    answer->job = job;
+    heard_end(&answer->heard, code, reason);
+}
+
+int begin_with_books(struct hami_handshake_call *call, size_t count,
+                     hami_handshake_job **ret)
+{
+    struct heard_job answer = {.heard = HEARD_INIT};
+    struct hami_handshake_container container = {device_ids, count};
+
+    call->flags = HAMI_HANDSHAKE_BOOKS;
+    call->resource = WORLD_GPU;
+    call->containers = &container;
+    call->container_count = 1;
+    call->deadline_ns = hami_kubernetes_in_ms(5000);
+    ck_assert_int_eq(hami_handshake_call_start(handshake, call, heard_job_begun, &answer),
+                     0);
+    heard_wait(&answer.heard, 1);
+    call->containers = NULL;
+    *ret = answer.job;
+    return answer.heard.codes[0];
+}

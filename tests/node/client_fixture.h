@@ -43,4 +43,17 @@ struct heard {
 void heard_end(void *data, int code, const struct hami_error *ignored);
 void heard_wait(struct heard *heard, unsigned count);
 
+/* The same with the job that came with the code; and the callback of a call. */
+struct heard_job {
+    struct heard heard;
+    hami_handshake_job *job;
+};
+void heard_job_begun(void *data, int code, hami_handshake_job *job,
+                     const struct hami_error *reason);
+
+/* Asks for a container of WORLD_GPU with that many devices, with the books of the kubelet
+ * that the call's holdings are, and waits for what the callback says. */
+int begin_with_books(struct hami_handshake_call *call, size_t count,
+                     hami_handshake_job **ret);
+
 #endif

@@ -4,10 +4,10 @@
  * Pods side by side, as the node side's client serves them, against kubesim. How it frees
  * their locks is in handshake_beside_free.c.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "beside_fixture.h"
 
 START_TEST(pods_in_flight_are_served_in_whatever_order_their_calls_come)
@@ -106,13 +106,19 @@ START_TEST(cover_without_calls_decides_as_ever)
 }
 END_TEST
 
-/* HAMi's own scheduler goes by the cover: it took that over once its owner was done. */
-START_TEST(pod_in_a_permit_is_served_though_another_name_covers_it)
+/* Pod a in a permit whose cover has the name of b, a pod of that many devices: HAMi's own
+ * scheduler goes by the cover, and took that over once its owner was done. */
+static void cover_by_another_name(unsigned count)
 {
     pod_of("a", 1);
-    pod_of("b", 2);
+    pod_of("b", count);
     take(1, "a", "11", CALL("1"));
     set(HAMI_NODELOCK_KEY, COVER, WORLD_TIME ",ns,b");
+}
+
+START_TEST(pod_in_a_permit_is_served_though_another_name_covers_it)
+{
+    cover_by_another_name(2);
     serve(1, "a", 11);
     serve(2, "b", 0);
     ck_assert_uint_eq(stats().without_fence, 1);
@@ -122,10 +128,7 @@ END_TEST
 
 START_TEST(equal_pod_whose_name_covers_the_permits_has_both_refused)
 {
-    pod_of("a", 1);
-    pod_of("b", 1);
-    take(1, "a", "11", CALL("1"));
-    set(HAMI_NODELOCK_KEY, COVER, WORLD_TIME ",ns,b");
+    cover_by_another_name(1);
     expect_refusal(1, HAMI_E_BUSY);
 }
 END_TEST
@@ -158,48 +161,29 @@ START_TEST(a_fence_is_required_of_the_permit)
 }
 END_TEST
 
-/* What the callback said. */
-struct answer {
-    struct heard heard;
-    hami_handshake_job *job;
-};
-
-static void begun(void *data, int code, hami_handshake_job *job,
-                  const struct hami_error *reason)
-{
-    struct answer *answer = data;
-
-    answer->job = job;
-    heard_end(&answer->heard, code, reason);
-}
-
 /* Asks with the books of a kubelet that knows of nobody. */
 static int ask_without_books(size_t count, hami_handshake_job **ret)
 {
-    struct answer answer = {.heard = HEARD_INIT};
-    struct hami_handshake_container container = {device_ids, count};
     struct hami_handshake_call call = HAMI_HANDSHAKE_CALL_INIT;
 
-    call.flags = HAMI_HANDSHAKE_BOOKS;
-    call.resource = WORLD_GPU;
-    call.containers = &container;
-    call.container_count = 1;
-    call.deadline_ns = hami_kubernetes_in_ms(5000);
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer), 0);
-    heard_wait(&answer.heard, 1);
-    *ret = answer.job;
-    return answer.heard.codes[0];
+    return begin_with_books(&call, count, ret);
+}
+
+/* Pod a is served, and its node side wrote down what it was given. */
+static void serve_and_tell_devices(void)
+{
+    ck_assert_int_eq(kubesim_set_annotation(world.sim, "pods", "ns", "a",
+                                            "hami.io/vgpu-devices-allocated",
+                                            "GPU-a0,NVIDIA,1000,10:;"),
+                     200);
+    serve(1, "a", 11);
 }
 
 START_TEST(kubelet_that_lost_its_books_asks_again_beside_others)
 {
     hami_handshake_job *job = NULL;
 
-    ck_assert_int_eq(kubesim_set_annotation(world.sim, "pods", "ns", "a",
-                                            "hami.io/vgpu-devices-allocated",
-                                            "GPU-a0,NVIDIA,1000,10:;"),
-                     200);
-    serve(1, "a", 11);
+    serve_and_tell_devices();
     ck_assert_int_eq(ask_without_books(2, &job), 0);
     ck_assert_str_eq(hami_handshake_owner(job)->name, "b");
     finish_well(job);
@@ -215,11 +199,7 @@ START_TEST(pod_that_asks_again_after_its_permit_was_passed_on_is_refused)
 {
     hami_handshake_job *job = NULL;
 
-    ck_assert_int_eq(kubesim_set_annotation(world.sim, "pods", "ns", "a",
-                                            "hami.io/vgpu-devices-allocated",
-                                            "GPU-a0,NVIDIA,1000,10:;"),
-                     200);
-    serve(1, "a", 11);
+    serve_and_tell_devices();
     pod_of("d", 1);
     take(1, "d", "14", CALL("1"));
     ck_assert_int_eq(ask_without_books(1, &job), HAMI_E_BUSY); /* a's, or d's */
@@ -231,14 +211,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("handshake beside");
-    TCase *bare = tcase_create("bare"), *three = tcase_create("three in flight");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    TCase *bare = beside_case(suite, "bare", set_up);
+    TCase *three = beside_case(suite, "three in flight", set_up_three);
 
-    tcase_set_timeout(bare, 60);
-    tcase_set_timeout(three, 60);
-    tcase_add_checked_fixture(bare, set_up, tear_down);
-    tcase_add_checked_fixture(three, set_up_three, tear_down);
     tcase_add_test(bare, containers_of_two_pods_come_in_turns_over_restarts_of_the_agent);
     tcase_add_test(bare,
                    two_equal_pods_that_somebody_put_beside_each_other_are_both_refused);
@@ -253,10 +228,5 @@ int main(void)
     tcase_add_test(three, permit_of_the_same_name_is_another_pods);
     tcase_add_test(three, kubelet_that_lost_its_books_asks_again_beside_others);
     tcase_add_test(three, pod_that_asks_again_after_its_permit_was_passed_on_is_refused);
-    suite_add_tcase(suite, bare);
-    suite_add_tcase(suite, three);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

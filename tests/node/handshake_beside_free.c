@@ -3,10 +3,10 @@
 /*
  * The locks of pods side by side, as the node side's client frees them, against kubesim.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "beside_fixture.h"
 
 START_TEST(failed_pod_gives_its_own_permit_up_at_once)
@@ -51,12 +51,18 @@ START_TEST(last_permit_takes_a_stale_cover_with_it_and_keeps_the_higher_fence)
 }
 END_TEST
 
-START_TEST(cover_of_an_exclusive_pod_is_left_to_it)
+/* Pod a in a permit, beside b, which has the cover for itself. */
+static void take_beside_an_exclusive_one(void)
 {
     pod_of("a", 1);
     pod_of("b", 2);
     put(1, "a", "11", CALL("1"));
     put(COVER, "b", "12", NULL);
+}
+
+START_TEST(cover_of_an_exclusive_pod_is_left_to_it)
+{
+    take_beside_an_exclusive_one();
     fail_well(begin_well(1));
     expect_free(1, MEMORY("11"));
     expect_held(COVER, "b", "12", NULL);
@@ -65,10 +71,7 @@ END_TEST
 
 START_TEST(exclusive_cover_that_goes_is_not_free_while_a_permit_is_held)
 {
-    pod_of("a", 1);
-    pod_of("b", 2);
-    put(1, "a", "11", CALL("1"));
-    put(COVER, "b", "12", NULL);
+    take_beside_an_exclusive_one();
     fail_well(begin_well(2));
     expect_held(1, "a", "11", CALL("1"));
     expect_held(COVER, "a", "11", CALL("1"));
@@ -192,14 +195,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("handshake beside, freeing");
-    TCase *bare = tcase_create("bare"), *three = tcase_create("three in flight");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    TCase *bare = beside_case(suite, "bare", set_up);
+    TCase *three = beside_case(suite, "three in flight", set_up_three);
 
-    tcase_set_timeout(bare, 60);
-    tcase_set_timeout(three, 60);
-    tcase_add_checked_fixture(bare, set_up, tear_down);
-    tcase_add_checked_fixture(three, set_up_three, tear_down);
     tcase_add_test(bare,
                    last_permit_takes_a_stale_cover_with_it_and_keeps_the_higher_fence);
     tcase_add_test(bare, cover_of_an_exclusive_pod_is_left_to_it);
@@ -215,10 +213,5 @@ int main(void)
     tcase_add_test(three, permit_that_was_passed_on_is_looked_at_once_for_its_last_owner);
     tcase_add_test(three, next_start_frees_the_permits_of_pods_that_were_served);
     tcase_add_test(three, next_start_frees_the_last_ones_with_their_cover);
-    suite_add_tcase(suite, bare);
-    suite_add_tcase(suite, three);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -13,40 +13,15 @@
 
 #define ALLOCATED_KEY "hami.io/vgpu-devices-allocated"
 
-/* What the callback said. */
-struct answer {
-    struct heard heard;
-    hami_handshake_job *job;
-};
-
-static void begun(void *data, int code, hami_handshake_job *job,
-                  const struct hami_error *reason)
-{
-    struct answer *answer = data;
-
-    answer->job = job;
-    heard_end(&answer->heard, code, reason);
-}
-
 /* Asks for one device with the books given; NULL rows: there are none. */
 static int ask(const struct hami_handshake_holding *rows, size_t count,
                hami_handshake_job **ret)
 {
-    struct answer answer = {.heard = HEARD_INIT};
-    struct hami_handshake_container container = {device_ids, 1};
     struct hami_handshake_call call = HAMI_HANDSHAKE_CALL_INIT;
 
-    call.flags = HAMI_HANDSHAKE_BOOKS;
-    call.resource = WORLD_GPU;
-    call.containers = &container;
-    call.container_count = 1;
     call.holdings = rows;
     call.holding_count = count;
-    call.deadline_ns = hami_kubernetes_in_ms(5000);
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer), 0);
-    heard_wait(&answer.heard, 1);
-    *ret = answer.job;
-    return answer.heard.codes[0];
+    return begin_with_books(&call, 1, ret);
 }
 
 static void serve(const char *name)
@@ -132,7 +107,7 @@ START_TEST(odd_books_are_refused)
     const struct hami_handshake_holding row = {"ns", "a", NULL, WORLD_GPU};
     struct hami_handshake_container container = {device_ids, 1};
     struct hami_handshake_call call = HAMI_HANDSHAKE_CALL_INIT;
-    struct answer answer = {.heard = HEARD_INIT};
+    struct heard_job answer = {.heard = HEARD_INIT};
 
     call.resource = WORLD_GPU;
     call.containers = &container;
@@ -141,20 +116,24 @@ START_TEST(odd_books_are_refused)
     call.flags = HAMI_HANDSHAKE_BOOKS;
     call.holdings = &row;
     call.holding_count = 1;
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_handshake_call_start(handshake, &call, heard_job_begun, &answer),
+        HAMI_E_INVAL);
     call.holdings = NULL;
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_handshake_call_start(handshake, &call, heard_job_begun, &answer),
+        HAMI_E_INVAL);
     call.holding_count = 0;
     call.flags = 1u << 31;
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer),
-                     HAMI_E_INVAL);
+    ck_assert_int_eq(
+        hami_handshake_call_start(handshake, &call, heard_job_begun, &answer),
+        HAMI_E_INVAL);
     call.flags = 0;
     call.size = 4;
-    ck_assert_int_eq(hami_handshake_call_start(handshake, &call, begun, &answer),
-                     HAMI_E_INVAL);
-    ck_assert_int_eq(hami_handshake_call_start(handshake, NULL, begun, &answer),
+    ck_assert_int_eq(
+        hami_handshake_call_start(handshake, &call, heard_job_begun, &answer),
+        HAMI_E_INVAL);
+    ck_assert_int_eq(hami_handshake_call_start(handshake, NULL, heard_job_begun, &answer),
                      HAMI_E_INVAL);
     ck_assert_uint_eq(answer.heard.count, 0);
 }
