@@ -487,6 +487,8 @@ void sweep_check_end(void)
         check_over("at the end");
     }
     sweep_disarm();
+    /* The fault may have met a call of just now. */
+    sweep_let_land();
     rival_lock = NULL;
     check_next();
     sweep_let_speak();
