@@ -14,7 +14,6 @@ from agent_api import schema  # noqa: E402
 from scheduler_api import world  # noqa: E402
 from tests import peers  # noqa: E402
 
-AGENT = "hami.io/mutex.agent"
 LEASE = "hami.io/mutex.lease"
 ABLE = "1,free=scheduler,side-by-side"
 GPU = "nvidia.com/gpu"
@@ -30,17 +29,6 @@ class BesideWorld(world.World):
     """Its nodes' agents can tell pods apart."""
 
     mark = ABLE
-
-    def start_hamid(self, listen="127.0.0.1:0"):
-        for node in self.nodes:
-            self.mark_node(node, self.mark)
-        super().start_hamid(listen)
-
-    def mark_node(self, node, mark):
-        status, answer = self.server.request(
-            "PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": {AGENT: mark}}},
-            "application/merge-patch+json")
-        assert status == 200, answer
 
     def annotations(self, node="gpu-0"):
         return self.server.request("GET", f"/api/v1/nodes/{node}")[1]["metadata"]["annotations"]
@@ -64,14 +52,10 @@ class BesideWorld(world.World):
 
     def serve(self, name, node="gpu-0"):
         """What a node side writes of a pod whose devices are handed out."""
-        _, pod = self.server.request("GET", f"/api/v1/namespaces/default/pods/{name}")
+        path = f"/api/v1/namespaces/default/pods/{name}"
+        _, pod = self.server.request("GET", path)
         fence = pod["metadata"]["annotations"]["hami.io/mutex.fence"]
-        status, answer = self.server.request(
-            "PATCH", f"/api/v1/namespaces/default/pods/{name}",
-            {"metadata": {"annotations": {"hami.io/bind-phase": "success",
-                                          "hami.io/mutex.done": fence}}},
-            "application/merge-patch+json")
-        assert status == 200, answer
+        self.annotate(path, {"hami.io/bind-phase": "success", "hami.io/mutex.done": fence})
 
     def bound(self, *names):
         """Waits until each of them is."""
@@ -115,6 +99,21 @@ class SideBySide(unittest.TestCase):
     def start(self, *flags, kind=BesideWorld):
         return self.enterContext(kind(*FLAGS, *flags))
 
+    def start_with_two(self, *flags):
+        """Pods p1 and p2, of one and two GPUs, are bound."""
+        running = self.start(*flags)
+        for count in (1, 2):
+            running.bind(f"p{count}", limits=gpus(count))
+        running.bound("p1", "p2")
+        return running
+
+    def start_with_one(self, *flags):
+        """Pod one, of one GPU, is bound."""
+        running = self.start(*flags)
+        running.bind("one", limits=gpus(1))
+        running.bound("one")
+        return running
+
     def test_that_pods_that_differ_are_in_flight_together(self):
         running = self.start("--side-by-side=8")
         running.bind("one", limits=gpus(1))
@@ -126,9 +125,7 @@ class SideBySide(unittest.TestCase):
         self.assertIn(running.cover(), running.permits().items())
 
     def test_that_pods_that_are_alike_take_turns(self):
-        running = self.start("--side-by-side=8")
-        running.bind("one", limits=gpus(1))
-        running.bound("one")
+        running = self.start_with_one("--side-by-side=8")
         running.bind_and_wait("alike", limits={**gpus(1), "nvidia.com/gpumem": "1000"})
         running.bind("two", limits=gpus(2))
         running.bound("two")
@@ -153,20 +150,15 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(running.permits(), {})
 
     def test_that_no_more_are_in_flight_than_the_option_says(self):
-        running = self.start("--side-by-side=2")
-        for count in (1, 2):
-            running.bind(f"p{count}", limits=gpus(count))
-        running.bound("p1", "p2")
+        running = self.start_with_two("--side-by-side=2")
         running.bind_and_wait("p3", limits=gpus(3))
         self.assertTrue(running.waits("p3"))
         running.serve("p2")
         running.bound("p3")
 
     def test_that_a_pod_that_must_be_alone_is_and_nobody_passes_it(self):
-        running = self.start("--side-by-side=8", f"--managed-resource={GPU}",
-                             f"--managed-resource={MLU}")
-        running.bind("one", limits=gpus(1))
-        running.bound("one")
+        running = self.start_with_one("--side-by-side=8", f"--managed-resource={GPU}",
+                                      f"--managed-resource={MLU}")
         running.bind_and_wait("both", limits={**gpus(2), MLU: "1"})
         running.bind_and_wait("three", limits=gpus(3))
         self.assertTrue(running.waits("both"))
@@ -179,9 +171,7 @@ class SideBySide(unittest.TestCase):
         running.bound("three")
 
     def test_that_without_the_option_pods_take_turns(self):
-        running = self.start()
-        running.bind("one", limits=gpus(1))
-        running.bound("one")
+        running = self.start_with_one()
         running.bind_and_wait("two", limits=gpus(2))
         self.assertTrue(running.waits("two"))
         self.assertEqual((running.cover(), running.permits()), (("one", None), {}))
@@ -189,9 +179,7 @@ class SideBySide(unittest.TestCase):
         running.bound("two")
 
     def test_that_a_node_that_does_not_say_so_has_one_at_a_time(self):
-        running = self.start("--side-by-side=8")
-        running.bind("one", limits=gpus(1))
-        running.bound("one")
+        running = self.start_with_one("--side-by-side=8")
         running.mark_node("gpu-0", "1,free=scheduler")
         running.bind_and_wait("two", limits=gpus(2))
         self.assertTrue(running.waits("two"))
@@ -200,10 +188,7 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(running.cover(), ("two", None))
 
     def test_that_a_hamid_that_is_started_again_minds_what_is_in_flight(self):
-        running = self.start("--side-by-side=8", "--hold-limit=1s")
-        for count in (1, 2):
-            running.bind(f"p{count}", limits=gpus(count))
-        running.bound("p1", "p2")
+        running = self.start_with_two("--side-by-side=8", "--hold-limit=1s")
         running.kill_hamid()
         running.start_hamid()
         running.bind_and_wait("alike", limits=gpus(1))
@@ -235,10 +220,7 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(set(first.permits()), {"alike", "too"})
 
     def test_that_one_with_the_option_off_minds_it_as_well(self):
-        running = self.start("--side-by-side=8")
-        for count in (1, 2):
-            running.bind(f"p{count}", limits=gpus(count))
-        running.bound("p1", "p2")
+        running = self.start_with_two("--side-by-side=8")
         running.kill_hamid()
         running.flags = FLAGS
         running.start_hamid()
@@ -251,10 +233,7 @@ class SideBySide(unittest.TestCase):
 
     @unittest.skipUnless(HAMICTL.exists(), "hamictl was not built")
     def test_that_a_pod_that_is_released_by_hand_makes_room_for_its_like(self):
-        running = self.start("--side-by-side=8")
-        for count in (1, 2):
-            running.bind(f"p{count}", limits=gpus(count))
-        running.bound("p1", "p2")
+        running = self.start_with_two("--side-by-side=8")
         running.bind_and_wait("alike", limits=gpus(2))
         self.assertTrue(running.waits("alike"))
         slots = json.loads(running.hamictl("locks", "-o", "json"))[0]["slots"]

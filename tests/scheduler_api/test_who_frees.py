@@ -12,21 +12,13 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from scheduler_api import world  # noqa: E402
 from tests import peers  # noqa: E402
 
-AGENT = "hami.io/mutex.agent"
 LEASE = "hami.io/mutex.lease"
 
 
 class LeavingWorld(world.World):
     """Its nodes' agents leave the locks of pods that are served to the scheduler side."""
 
-    def start_hamid(self, listen="127.0.0.1:0"):
-        for node in self.nodes:
-            status, answer = self.server.request(
-                "PATCH", f"/api/v1/nodes/{node}",
-                {"metadata": {"annotations": {AGENT: "1,free=scheduler"}}},
-                "application/merge-patch+json")
-            assert status == 200, answer
-        super().start_hamid(listen)
+    mark = "1,free=scheduler"
 
     def lease(self, node="gpu-0"):
         _, found = self.server.request("GET", f"/api/v1/nodes/{node}")

@@ -16,6 +16,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "standins"))
 
 from tests import peers  # noqa: E402
 
+AGENT = "hami.io/mutex.agent"
 LOCK = "hami.io/mutex.lock"
 SCHEDULER = "hami-scheduler"
 START_SECONDS = 60
@@ -23,6 +24,8 @@ START_SECONDS = 60
 
 class World:
     """A context manager."""
+
+    mark = None  # what the nodes' agents say of themselves; None: there are no agents
 
     def __init__(self, *flags, nodes=("gpu-0", "gpu-1")):
         self.flags = flags
@@ -42,6 +45,9 @@ class World:
         self.server.close()
 
     def start_hamid(self, listen="127.0.0.1:0"):
+        if self.mark:
+            for node in self.nodes:
+                self.mark_node(node, self.mark)
         notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         path = self.server.folder / "notify.sock"
         path.unlink(missing_ok=True)
@@ -117,11 +123,17 @@ class World:
         self.bind(name, node, **pod)
         peers.wait_for(lambda: self.ask(f"/api/v1/pods/default/{name}")[0] == 200)
 
-    def set_lock(self, value, node="gpu-0"):
+    def annotate(self, path, values):
+        """Writes annotations of the object there; those that are None are removed."""
         status, answer = self.server.request(
-            "PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": {LOCK: value}}},
-            "application/merge-patch+json")
+            "PATCH", path, {"metadata": {"annotations": values}}, "application/merge-patch+json")
         assert status == 200, answer
+
+    def mark_node(self, node, mark):
+        self.annotate(f"/api/v1/nodes/{node}", {AGENT: mark})
+
+    def set_lock(self, value, node="gpu-0"):
+        self.annotate(f"/api/v1/nodes/{node}", {LOCK: value})
 
     def release(self, node="gpu-0"):
         """What a device plugin does when the devices are handed out."""
