@@ -4,7 +4,7 @@
  * The writes of pods side by side: a permit and its cover in one, tested together with
  * what the node side says of itself.
  */
-#include "contract.h"
+#include "edits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,23 +31,6 @@
 #define LEASE_B LEASE(B, "b", "12", "example.com/gpu=3")
 #define MEMORY_A "{\"version\":1,\"fence\":\"11\"}"
 #define MEMORY_B "{\"version\":1,\"fence\":\"12\"}"
-
-#define TEST(k, e)                                                                       \
-    {                                                                                    \
-        HAMI_EDIT_TEST, k, e, NULL                                                       \
-    }
-#define PUT(k, e, v)                                                                     \
-    {                                                                                    \
-        HAMI_EDIT_PUT, k, e, v                                                           \
-    }
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct contract_answer answer;
-
-static int call(const char *node, const struct hami_transport_edit *edits, size_t count)
-{
-    return contract_call(node, edits, count, NULL, &answer);
-}
 
 static int take_first(const char *node)
 {

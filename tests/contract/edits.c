@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one call does to the store: compare, write, read, odd values. */
-#include "contract.h"
+#include "edits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,27 +14,6 @@
 #define B "2026-01-02T03:04:06Z,default,b"
 #define LEASE_A "{\"version\":1,\"lock\":\"" A "\",\"uid\":\"a\",\"fence\":\"1\"}"
 #define LEASE_B "{\"version\":1,\"lock\":\"" B "\",\"uid\":\"b\",\"fence\":\"2\"}"
-
-#define READ(k)                                                                          \
-    {                                                                                    \
-        HAMI_EDIT_READ, k, NULL, NULL                                                    \
-    }
-#define TEST(k, e)                                                                       \
-    {                                                                                    \
-        HAMI_EDIT_TEST, k, e, NULL                                                       \
-    }
-#define PUT(k, e, v)                                                                     \
-    {                                                                                    \
-        HAMI_EDIT_PUT, k, e, v                                                           \
-    }
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct contract_answer answer;
-
-static int call(const char *node, const struct hami_transport_edit *edits, size_t count)
-{
-    return contract_call(node, edits, count, NULL, &answer);
-}
 
 static void take(const char *node)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The libhaminodelock authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The version of a node: what makes a new one, and what an old one is good for. */
-#include "contract.h"
+#include "edits.h"
 
 #include <stdio.h>
 
@@ -10,22 +10,6 @@
 #define OTHER "example.com/heartbeat"
 #define A "2026-01-02T03:04:05Z,default,a"
 #define B "2026-01-02T03:04:06Z,default,b"
-
-#define READ(k)                                                                          \
-    {                                                                                    \
-        HAMI_EDIT_READ, k, NULL, NULL                                                    \
-    }
-#define PUT(k, e, v)                                                                     \
-    {                                                                                    \
-        HAMI_EDIT_PUT, k, e, v                                                           \
-    }
-
-static struct contract_answer answer;
-
-static int call(const char *node, const struct hami_transport_edit *edits, size_t count)
-{
-    return contract_call(node, edits, count, NULL, &answer);
-}
 
 static void take(const char *node)
 {
