@@ -10,72 +10,42 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "../suite.h"
 #include "asks.h"
 #include "checker_internal.h"
-#include "../suite.h"
-#include "store.h"
+#include "told.h"
 
 enum { PODS = 4, COVER = 0 };
-
-static struct world *world;
-static struct acquire waits[PODS];
 
 /* Pod i asks for the call of kind i. */
 static void begin(void)
 {
-    world = calloc(1, sizeof(*world));
-    world->plan = (struct plan){.nodes = 1,
-                                .replicas = 1,
-                                .keys = 1,
-                                .permits = 1,
-                                .by_scheduler = true,
-                                .beside = 2};
-    engine_start(&world->engine, 1);
-    store_start(world);
-    checker_start(world);
-    memset(waits, 0, sizeof(waits));
+    told_start((struct plan){.nodes = 1,
+                             .replicas = 1,
+                             .keys = 1,
+                             .permits = 1,
+                             .by_scheduler = true,
+                             .beside = 2},
+               PODS);
     for (unsigned i = 0; i < PODS; i++) {
-        struct pod *pod = store_new_pod(world);
-        pod->keys = 1;
+        struct pod *pod = waits[i].pod;
         pod->call_count = 1;
         pod->call_set = 1u << i;
         pod->calls[0] = (uint8_t)i;
-        waits[i] = (struct acquire){.world = world, .pod = pod, .keys = 1};
         waits[i].call_set = pod->call_set;
         waits[i].node = pod->node = &world->nodes[0];
-        (void)snprintf(waits[i].uid, sizeof(waits[i].uid), "uid-%u", i);
     }
 }
 
-static void finish(void)
-{
-    checker_done(world);
-    store_done(world);
-    engine_done(&world->engine);
-    free(world);
-}
-
 /* ---- nodes ---- */
-
-static void put_node(struct object *next, enum writer writer)
-{
-    struct node *node = &world->nodes[0];
-    struct object *before = node->object;
-
-    next->version = ++world->version;
-    checker_node(world, node, before, next, writer);
-    node->object = next;
-    object_unref(before);
-}
 
 static void make_node(const char *mark)
 {
     struct object *object = object_new(false, "node-0", "uid-node");
 
     object_set(object, KEY_AGENT, mark);
-    put_node(object, WRITER_WORLD);
+    told_node(object, WRITER_WORLD);
 }
 
 static struct object *next_node(void)
@@ -86,19 +56,10 @@ static struct object *next_node(void)
 static void set_pair(struct object *next, size_t slot, size_t pod, uint64_t fence,
                      bool calls)
 {
-    char lock[80], lease[400], text[200];
+    char text[200];
 
     asks_text(world->pods[pod]->call_set, text, sizeof(text));
-    (void)snprintf(lock, sizeof(lock), "2026-01-02T03:04:%02uZ," NAMESPACE ",pod-%zu",
-                   (unsigned)(fence % 60), pod);
-    int length = snprintf(lease, sizeof(lease),
-                          "{\"version\":1,\"lock\":\"%s\",\"uid\":\"uid-%zu\",\"fence\":"
-                          "\"%" PRIu64 "\",\"holder\":\"x_1\",\"attempt\":\"1\"",
-                          lock, pod, fence);
-    (void)snprintf(lease + length, sizeof(lease) - (size_t)length, "%s%s%s}",
-                   calls ? ",\"calls\":\"" : "", calls ? text : "", calls ? "\"" : "");
-    object_set(next, world->slots[slot].lock, lock);
-    object_set(next, world->slots[slot].lease, lease);
+    told_set_pair(next, slot, pod, fence, calls ? text : NULL);
 }
 
 static void set_memory(struct object *next, size_t slot, uint64_t fence)
@@ -118,7 +79,7 @@ static void take(size_t permit, size_t pod, uint64_t fence)
 
     set_pair(next, permit, pod, fence, true);
     set_pair(next, COVER, pod, fence, true);
-    put_node(next, WRITER_OURS);
+    told_node(next, WRITER_OURS);
 }
 
 static void take_alone(size_t pod, uint64_t fence)
@@ -126,7 +87,7 @@ static void take_alone(size_t pod, uint64_t fence)
     struct object *next = next_node();
 
     set_pair(next, COVER, pod, fence, false);
-    put_node(next, WRITER_OURS);
+    told_node(next, WRITER_OURS);
 }
 
 /* Nothing is copied; the cover stays. */
@@ -135,7 +96,7 @@ static void release(size_t permit, uint64_t fence)
     struct object *next = next_node();
 
     set_memory(next, permit, fence);
-    put_node(next, WRITER_OURS);
+    told_node(next, WRITER_OURS);
 }
 
 /* The cover becomes this pod's. */
@@ -145,7 +106,7 @@ static void release_to(size_t permit, uint64_t fence, size_t pod, uint64_t pods_
 
     set_memory(next, permit, fence);
     set_pair(next, COVER, pod, pods_fence, true);
-    put_node(next, WRITER_OURS);
+    told_node(next, WRITER_OURS);
 }
 
 static void release_all(size_t permit, uint64_t fence, uint64_t memory)
@@ -154,46 +115,21 @@ static void release_all(size_t permit, uint64_t fence, uint64_t memory)
 
     set_memory(next, permit, fence);
     set_memory(next, COVER, memory);
-    put_node(next, WRITER_OURS);
+    told_node(next, WRITER_OURS);
 }
 
 /* ---- pods ---- */
 
-static void put_pod(size_t index, struct object *next, enum writer writer)
-{
-    struct pod *pod = world->pods[index];
-    struct object *before = pod->object;
-
-    next->version = ++world->version;
-    checker_pod(world, pod, before, next, writer);
-    pod->object = next;
-    object_unref(before);
-}
-
 static void make_pods(void)
 {
     for (size_t i = 0; i < PODS; i++) {
-        struct object *object = object_new(true, world->pods[i]->name, waits[i].uid);
-        object_set(object, KEY_DEVICES, "GPU-1,NVIDIA,1000,10:;");
-        put_pod(i, object, WRITER_WORLD);
+        told_make_pod(i);
     }
 }
 
 static void bind_pod(size_t index)
 {
-    struct object *next = object_copy(world->pods[index]->object);
-
-    (void)snprintf(next->node, sizeof(next->node), "node-0");
-    put_pod(index, next, WRITER_OURS);
-}
-
-static void serve_pod(size_t index)
-{
-    struct object *next = object_copy(world->pods[index]->object);
-
-    object_set(next, KEY_PHASE, "success");
-    object_set(next, KEY_DEVICES, ";");
-    put_pod(index, next, WRITER_NODE_SIDE);
+    told_bind_pod(index, WRITER_OURS);
 }
 
 static void start(void)
@@ -212,27 +148,22 @@ static void two_in_flight(void)
     bind_pod(1);
 }
 
-static void assert_clean(void)
-{
-    ck_assert_msg(world->result.first_step == 0, "%s", world->result.first);
-}
-
 /* ---- windows ---- */
 
 START_TEST(two_distinct_pods_may_be_in_flight)
 {
     two_in_flight();
-    serve_pod(_i);
+    told_serve_pod(_i);
     if (_i == 0) {
         release(1, 10);
-        serve_pod(1);
+        told_serve_pod(1);
         release_all(2, 11, 11);
     } else {
         release_to(2, 11, 0, 10);
-        serve_pod(0);
+        told_serve_pod(0);
         release_all(1, 10, 10);
     }
-    assert_clean();
+    told_assert_clean();
     ck_assert_uint_eq(world->result.in_flight_max, 2);
 }
 END_TEST
@@ -270,7 +201,7 @@ START_TEST(more_than_may_be_are_a_double_hold)
 {
     two_in_flight();
     take(3, 2, 12);
-    assert_clean();
+    told_assert_clean();
     bind_pod(2);
     ck_assert_uint_eq(world->result.double_holds, 1);
 }
@@ -284,7 +215,7 @@ START_TEST(a_pod_that_has_the_cover_alone_is_bound_without_its_lock)
     if (_i == 0) {
         object_set(next, world->slots[1].lock, NULL);
     }
-    put_node(next, WRITER_WORLD);
+    told_node(next, WRITER_WORLD);
     world->checker->pods[0].excused = false;
     bind_pod(0);
     ck_assert_uint_eq(world->result.lost_locks, _i == 0 ? 1 : 0);
@@ -313,7 +244,7 @@ START_TEST(a_take_puts_its_pair_into_the_cover_too)
     } else {
         struct object *next = next_node();
         set_pair(next, 1, 0, 10, true);
-        put_node(next, WRITER_OURS);
+        told_node(next, WRITER_OURS);
     }
     ck_assert_uint_eq(world->result.cover_violations, _i);
 }
@@ -322,7 +253,7 @@ END_TEST
 START_TEST(a_cover_that_goes_while_a_permit_is_needed_is_seen)
 {
     two_in_flight();
-    serve_pod(1);
+    told_serve_pod(1);
     if (_i == 0) {
         release_to(2, 11, 0, 10);
     } else if (_i == 1) {
@@ -340,7 +271,7 @@ START_TEST(the_copy_is_that_of_the_highest_fence)
     world->plan.beside = 3;
     take(3, 2, 12);
     bind_pod(2);
-    serve_pod(2);
+    told_serve_pod(2);
     if (_i == 0) {
         release_to(3, 12, 1, 11);
     } else {
@@ -367,10 +298,10 @@ START_TEST(what_others_do_to_the_cover_is_seen_when_one_of_ours_takes)
     struct object *next = next_node();
     object_set(next, KEY_LOCK, NULL);
     object_set(next, KEY_LEASE, NULL);
-    put_node(next, WRITER_WORLD);
-    serve_pod(0);
+    told_node(next, WRITER_WORLD);
+    told_serve_pod(0);
     release(1, 10);
-    assert_clean();
+    told_assert_clean();
     if (_i == 0) {
         take(1, 2, 12);
     } else {
@@ -385,9 +316,9 @@ START_TEST(an_exclusive_take_may_leave_permits_that_nobody_needs)
     start();
     take(1, 0, 10);
     bind_pod(0);
-    serve_pod(0);
+    told_serve_pod(0);
     take_alone(1, 11);
-    assert_clean();
+    told_assert_clean();
 }
 END_TEST
 
@@ -396,9 +327,9 @@ START_TEST(a_scheduler_that_knows_the_cover_alone_excuses_those_in_permits)
     two_in_flight();
     struct object *next = next_node();
     object_set(next, KEY_LOCK, "2026-01-02T03:04:59Z," NAMESPACE ",pod-2");
-    put_node(next, WRITER_FOREIGN);
+    told_node(next, WRITER_FOREIGN);
     bind_pod(2);
-    assert_clean();
+    told_assert_clean();
 }
 END_TEST
 
@@ -409,7 +340,7 @@ START_TEST(a_fence_grows_over_all_permits)
     static const uint64_t fences[] = {12, 11, 10};
 
     two_in_flight();
-    serve_pod(1);
+    told_serve_pod(1);
     release_to(2, 11, 0, 10);
     take(2, 2, fences[_i]);
     ck_assert_uint_eq(world->result.fence_violations > 0, _i > 0);
@@ -419,7 +350,7 @@ END_TEST
 START_TEST(the_highest_fence_is_not_forgotten)
 {
     two_in_flight();
-    serve_pod(1);
+    told_serve_pod(1);
     release_to(2, _i == 0 ? 11 : 9, 0, 10);
     ck_assert_uint_eq(world->result.fence_violations, _i);
 }
@@ -427,25 +358,11 @@ END_TEST
 
 /* ---- order ---- */
 
-static void wait_at(size_t index, uint64_t place)
-{
-    struct node *node = &world->nodes[0];
-    struct acquire *one = &waits[index], *last = node->last[0];
-
-    one->place = place;
-    one->place_sure = true;
-    one->since_ns = world_now(world) + index;
-    one->pod->sent_ns[0] = world_now(world) + SECOND;
-    one->previous = last;
-    *(last ? &last->next : &node->first[0]) = one;
-    node->last[0] = one;
-}
-
 START_TEST(whose_calls_are_others_may_be_granted_first)
 {
     start();
-    wait_at(0, 1);
-    wait_at(1, 2);
+    told_wait(0, 1, 0);
+    told_wait(1, 2, 0);
     if (_i == 1) {
         waits[0].call_set |= waits[1].call_set; /* an older waiter's */
     } else if (_i == 2) {
@@ -466,7 +383,7 @@ int main(void)
     Suite *suite = suite_create("beside");
     TCase *tcase = tcase_create("beside");
 
-    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_checked_fixture(tcase, begin, told_finish);
     tcase_add_loop_test(tcase, two_distinct_pods_may_be_in_flight, 0, 2);
     tcase_add_test(tcase, two_pods_with_a_common_call_are_a_double_hold);
     tcase_add_loop_test(

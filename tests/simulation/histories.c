@@ -8,30 +8,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "checker.h"
-#include "store.h"
-
-static struct world *world;
-static struct acquire waits[8];
+#include "../suite.h"
+#include "told.h"
 
 static void begin(uint32_t keys, uint32_t permits)
 {
-    world = calloc(1, sizeof(*world));
-    world->plan =
-        (struct plan){.nodes = 2, .replicas = 2, .keys = keys, .permits = permits};
+    told_start((struct plan){.nodes = 2, .replicas = 2, .keys = keys, .permits = permits},
+               TOLD_PODS);
     world->age_least_ns = 8 * SECOND;
-    engine_start(&world->engine, 1);
-    store_start(world);
-    checker_start(world);
-    for (size_t i = 0; i < 8; i++) {
-        struct pod *pod = store_new_pod(world);
-        pod->keys = 1;
-        waits[i] = (struct acquire){.world = world, .pod = pod, .keys = 1};
-        (void)snprintf(waits[i].uid, sizeof(waits[i].uid), "uid-%zu", i);
-    }
 }
 
 static void one_lock(void)
@@ -44,25 +29,6 @@ static void two_permits(void)
     begin(1, 2);
 }
 
-static void finish(void)
-{
-    checker_done(world);
-    store_done(world);
-    engine_done(&world->engine);
-    free(world);
-}
-
-static void put_node(struct object *next, enum writer writer)
-{
-    struct node *node = &world->nodes[0];
-    struct object *before = node->object;
-
-    next->version = ++world->version;
-    checker_node(world, node, before, next, writer);
-    node->object = next;
-    object_unref(before);
-}
-
 static struct object *next_node(void)
 {
     return world->nodes[0].object ? object_copy(world->nodes[0].object)
@@ -73,17 +39,9 @@ static struct object *next_node(void)
 static void lock_slot(size_t slot, size_t pod, uint64_t fence, enum writer writer)
 {
     struct object *next = next_node();
-    char lock[80], lease[400];
 
-    (void)snprintf(lock, sizeof(lock), "2026-01-02T03:04:%02uZ," NAMESPACE ",pod-%zu",
-                   (unsigned)(fence % 60), pod);
-    (void)snprintf(lease, sizeof(lease),
-                   "{\"version\":1,\"lock\":\"%s\",\"uid\":\"uid-%zu\",\"fence\":"
-                   "\"%" PRIu64 "\",\"holder\":\"x_1\",\"attempt\":\"1\"}",
-                   lock, pod, fence);
-    object_set(next, world->slots[slot].lock, lock);
-    object_set(next, world->slots[slot].lease, fence ? lease : NULL);
-    put_node(next, writer);
+    told_set_pair(next, slot, pod, fence, NULL);
+    told_node(next, writer);
 }
 
 static void lock_for(size_t pod, uint64_t fence)
@@ -96,52 +54,14 @@ static void unlock(enum writer writer)
     struct object *next = next_node();
 
     object_set(next, KEY_LOCK, NULL);
-    put_node(next, writer);
-}
-
-static void put_pod(size_t index, struct object *next, enum writer writer)
-{
-    struct pod *pod = world->pods[index];
-    struct object *before = pod->object;
-
-    if (next) {
-        next->version = ++world->version;
-    }
-    checker_pod(world, pod, before, next, writer);
-    pod->object = next;
-    object_unref(before);
-}
-
-static void make_pod(size_t index)
-{
-    struct object *object = object_new(true, world->pods[index]->name, waits[index].uid);
-
-    object_set(object, KEY_DEVICES, "GPU-1,NVIDIA,1000,10:;");
-    put_pod(index, object, WRITER_WORLD);
+    told_node(next, writer);
 }
 
 static void make_anew(size_t index)
 {
-    put_pod(index, NULL, WRITER_WORLD);
+    told_pod(index, NULL, WRITER_WORLD);
     (void)snprintf(waits[index].uid, sizeof(waits[index].uid), "uid-anew");
-    make_pod(index);
-}
-
-static void bind_pod(size_t index, enum writer writer)
-{
-    struct object *next = object_copy(world->pods[index]->object);
-
-    (void)snprintf(next->node, sizeof(next->node), "node-0");
-    put_pod(index, next, writer);
-}
-
-static void serve_pod(size_t index)
-{
-    struct object *next = object_copy(world->pods[index]->object);
-
-    object_set(next, KEY_PHASE, "success");
-    object_set(next, KEY_DEVICES, ";");
-    put_pod(index, next, WRITER_NODE_SIDE);
+    told_make_pod(index);
 }
 
 static void revoke_pod(size_t index, const char *node, uint64_t fence)
@@ -151,12 +71,7 @@ static void revoke_pod(size_t index, const char *node, uint64_t fence)
 
     (void)snprintf(text, sizeof(text), "%s,%" PRIu64 ",x_1,1", node, fence);
     object_set(next, KEY_REVOKED, text);
-    put_pod(index, next, WRITER_OURS);
-}
-
-static void assert_clean(void)
-{
-    ck_assert_msg(world->result.first_step == 0, "%s", world->result.first);
+    told_pod(index, next, WRITER_OURS);
 }
 
 /* ---- windows ---- */
@@ -164,34 +79,34 @@ static void assert_clean(void)
 START_TEST(an_orderly_life_is_clean)
 {
     for (size_t i = 0; i < 2; i++) {
-        make_pod(i);
+        told_make_pod(i);
         lock_for(i, 10 + i);
-        bind_pod(i, WRITER_OURS);
-        serve_pod(i);
+        told_bind_pod(i, WRITER_OURS);
+        told_serve_pod(i);
         unlock(WRITER_NODE_SIDE);
     }
-    assert_clean();
+    told_assert_clean();
 }
 END_TEST
 
 START_TEST(a_pod_bound_without_its_lock_is_a_lost_lock)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(1, 10);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
 
 START_TEST(two_pods_that_wait_for_allocate_are_a_double_hold)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     lock_for(1, 11);
-    bind_pod(1, WRITER_OURS);
+    told_bind_pod(1, WRITER_OURS);
     ck_assert_uint_eq(world->result.lost_locks, 1);
     ck_assert_uint_eq(world->result.double_holds, 1);
 }
@@ -200,10 +115,10 @@ END_TEST
 START_TEST(more_pods_than_permits_are_a_double_hold)
 {
     for (size_t i = 0; i < 3; i++) {
-        assert_clean();
-        make_pod(i);
+        told_assert_clean();
+        told_make_pod(i);
         lock_slot(i > 0, i, 10 + i, WRITER_OURS);
-        bind_pod(i, WRITER_OURS);
+        told_bind_pod(i, WRITER_OURS);
     }
     ck_assert_uint_eq(world->result.double_holds, 1);
 }
@@ -211,10 +126,10 @@ END_TEST
 
 START_TEST(a_lock_taken_before_the_allocate_is_lost_whoever_of_ours_takes_it)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     unlock(_i ? WRITER_NODE_SIDE : WRITER_OURS);
     ck_assert_uint_eq(world->result.lost_locks, 1);
 }
@@ -222,13 +137,13 @@ END_TEST
 
 START_TEST(a_window_ends_with_success_and_not_before)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     struct object *next = object_copy(world->pods[0]->object);
     object_set(next, KEY_PHASE, "success"); /* and devices are left: not ours */
-    put_pod(0, next, WRITER_FOREIGN);
+    told_pod(0, next, WRITER_FOREIGN);
     lock_for(1, 11);
     ck_assert_uint_eq(world->result.lost_locks, 1);
 }
@@ -244,8 +159,8 @@ START_TEST(a_lock_taken_from_a_pod_that_may_be_bound_needs_a_revocation_under_it
         uint64_t lost;
     } cases[] = {{NULL, 0, 1}, {"node-0", 10, 0}, {"node-0", 9, 1}, {"node-1", 10, 1}};
 
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
     if (cases[_i].node) {
         revoke_pod(0, cases[_i].node, cases[_i].fence);
@@ -257,24 +172,24 @@ END_TEST
 
 START_TEST(a_lock_of_a_dead_pod_needs_none)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
     if (_i == 0) {
-        put_pod(0, NULL, WRITER_WORLD);
+        told_pod(0, NULL, WRITER_WORLD);
     } else {
         struct object *next = object_copy(world->pods[0]->object);
         next->deleting = true;
-        put_pod(0, next, WRITER_WORLD);
+        told_pod(0, next, WRITER_WORLD);
     }
     lock_for(1, 11);
-    assert_clean();
+    told_assert_clean();
 }
 END_TEST
 
 START_TEST(a_lock_without_a_lease_needs_its_age_or_a_newer_pod)
 {
-    make_pod(0);
+    told_make_pod(0);
     lock_slot(0, 0, 0, WRITER_FOREIGN);
     world->engine.now_ns += _i == 1 ? 9 * SECOND : 7 * SECOND;
     if (_i == 2) {
@@ -299,11 +214,11 @@ START_TEST(hamis_removal_is_excused_where_its_code_does_that)
                  {PLUGIN_HAMI_210, true, 0},
                  {PLUGIN_HAMI_27, false, 0}};
 
-    make_pod(0);
+    told_make_pod(0);
     world->nodes[0].style = cases[_i].style;
     world->pods[0]->foreign = cases[_i].foreign;
     lock_for(0, 10);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     unlock(WRITER_FOREIGN);
     ck_assert_uint_eq(world->result.lost_locks, cases[_i].lost);
 }
@@ -312,11 +227,11 @@ END_TEST
 START_TEST(hamis_binding_is_excused_for_a_pod_made_anew)
 {
     lock_for(1, 10);
-    make_pod(0);
+    told_make_pod(0);
     if (_i) {
         make_anew(0);
     }
-    bind_pod(0, WRITER_FOREIGN);
+    told_bind_pod(0, WRITER_FOREIGN);
     ck_assert_uint_eq(world->result.lost_locks, _i ? 0 : 1);
 }
 END_TEST
@@ -324,13 +239,13 @@ END_TEST
 START_TEST(an_excuse_ends_with_the_pod)
 {
     world->nodes[0].style = PLUGIN_HAMI_27;
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     lock_for(0, 10);
     unlock(WRITER_FOREIGN);
     make_anew(0);
     lock_for(1, 11);
-    bind_pod(0, WRITER_OURS);
+    told_bind_pod(0, WRITER_OURS);
     ck_assert_uint_eq(world->result.lost_locks, 1);
 }
 END_TEST
@@ -343,7 +258,7 @@ START_TEST(a_fence_that_does_not_grow_is_seen_also_where_the_lease_was_lost)
     struct object *next = next_node();
     object_set(next, KEY_LOCK, NULL);
     object_set(next, KEY_LEASE, NULL);
-    put_node(next, WRITER_WORLD);
+    told_node(next, WRITER_WORLD);
     lock_for(1, _i ? 11 : 10);
     ck_assert_uint_eq(world->result.fence_violations, _i ? 0 : 1);
 }
@@ -351,28 +266,12 @@ END_TEST
 
 /* ---- order ---- */
 
-static void wait_at(size_t index, uint64_t place, int32_t priority)
-{
-    struct node *node = &world->nodes[0];
-    struct acquire *one = &waits[index], *last = node->last[0];
-
-    one->node = one->pod->node = node;
-    one->place = place;
-    one->place_sure = true;
-    one->priority = priority;
-    one->since_ns = world_now(world) + index;
-    one->pod->sent_ns[0] = world_now(world) + SECOND;
-    one->previous = last;
-    *(last ? &last->next : &node->first[0]) = one;
-    node->last[0] = one;
-}
-
 START_TEST(a_grant_before_an_older_waiter_is_seen)
 {
-    wait_at(0, 1, 0);
-    wait_at(1, 2, 0);
+    told_wait(0, 1, 0);
+    told_wait(1, 2, 0);
     checker_granted(world, &waits[0], 7);
-    assert_clean();
+    told_assert_clean();
     checker_granted(world, &waits[1], 8);
     ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
@@ -380,11 +279,11 @@ END_TEST
 
 START_TEST(a_further_share_of_a_grant_is_no_turn_and_a_new_fence_is_one)
 {
-    wait_at(0, 3, 0);
+    told_wait(0, 3, 0);
     checker_granted(world, &waits[0], 7);
-    wait_at(1, 1, 0);
+    told_wait(1, 1, 0);
     checker_granted(world, &waits[0], 7);
-    assert_clean();
+    told_assert_clean();
     checker_granted(world, &waits[0], 8);
     ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
@@ -392,13 +291,13 @@ END_TEST
 
 START_TEST(a_take_that_replaces_the_pods_own_lock_is_no_turn)
 {
-    make_pod(0);
+    told_make_pod(0);
     lock_for(0, 7);
     lock_for(0, 8);
-    wait_at(0, 3, 0);
-    wait_at(1, 1, 0);
+    told_wait(0, 3, 0);
+    told_wait(1, 1, 0);
     checker_granted(world, &waits[0], 8);
-    assert_clean();
+    told_assert_clean();
     checker_granted(world, &waits[0], 9);
     ck_assert_uint_eq(world->result.fifo_violations, 1);
 }
@@ -406,8 +305,8 @@ END_TEST
 
 START_TEST(what_makes_an_older_waiter_not_count)
 {
-    wait_at(0, 1, 0);
-    wait_at(1, 2, 0);
+    told_wait(0, 1, 0);
+    told_wait(1, 2, 0);
     waits[0].leaving = _i == 0;
     waits[0].place_sure = _i != 1;
     waits[0].since_ns += _i == 2 ? 2 * SECOND : 0;
@@ -419,8 +318,8 @@ END_TEST
 
 START_TEST(a_permit_set_aside_lets_others_by_only_after_a_failure)
 {
-    wait_at(0, 1, 0);
-    wait_at(1, 2, 0);
+    told_wait(0, 1, 0);
+    told_wait(1, 2, 0);
     waits[0].pod->refused = _i == 0;
     checker_granted(world, &waits[1], 7);
     ck_assert_uint_eq(world->result.fifo_violations, _i == 0 ? 0 : 1);
@@ -431,11 +330,11 @@ END_TEST
 
 START_TEST(devices_of_another_pod_are_seen)
 {
-    make_pod(0);
-    make_pod(1);
+    told_make_pod(0);
+    told_make_pod(1);
     checker_allocated(world, &world->nodes[0], world->pods[0]->object,
                       world->pods[0]->object);
-    assert_clean();
+    told_assert_clean();
     checker_allocated(world, &world->nodes[0], world->pods[0]->object,
                       world->pods[1]->object);
     ck_assert_uint_eq(world->result.wrong_devices, 1);
@@ -447,7 +346,7 @@ int main(void)
     Suite *suite = suite_create("histories");
     TCase *tcase = tcase_create("one lock"), *permits = tcase_create("permits");
 
-    tcase_add_checked_fixture(tcase, one_lock, finish);
+    tcase_add_checked_fixture(tcase, one_lock, told_finish);
     tcase_add_test(tcase, an_orderly_life_is_clean);
     tcase_add_test(tcase, a_pod_bound_without_its_lock_is_a_lost_lock);
     tcase_add_test(tcase, two_pods_that_wait_for_allocate_are_a_double_hold);
@@ -470,14 +369,10 @@ int main(void)
     tcase_add_loop_test(tcase, what_makes_an_older_waiter_not_count, 0, 5);
     tcase_add_test(tcase, devices_of_another_pod_are_seen);
     suite_add_tcase(suite, tcase);
-    tcase_add_checked_fixture(permits, two_permits, finish);
+    tcase_add_checked_fixture(permits, two_permits, told_finish);
     tcase_add_test(permits, more_pods_than_permits_are_a_double_hold);
     tcase_add_loop_test(permits, a_permit_set_aside_lets_others_by_only_after_a_failure,
                         0, 2);
     suite_add_tcase(suite, permits);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

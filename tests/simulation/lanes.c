@@ -7,36 +7,18 @@
 #include <check.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "checker.h"
+#include "../suite.h"
 #include "store.h"
+#include "told.h"
 
-enum { WAITS = 8 };
-
-static struct world *world;
-static struct acquire waits[WAITS];
 static uint64_t fence;
 
 static void begin(void)
 {
-    world = calloc(1, sizeof(*world));
-    world->plan = (struct plan){.nodes = 1, .replicas = 1, .keys = 1, .permits = 1};
+    told_start((struct plan){.nodes = 1, .replicas = 1, .keys = 1, .permits = 1}, 0);
     world->replicas[0].overtaken_max = 2;
-    engine_start(&world->engine, 1);
-    store_start(world);
-    checker_start(world);
-    memset(waits, 0, sizeof(waits));
     fence = 7;
-}
-
-static void finish(void)
-{
-    checker_done(world);
-    store_done(world);
-    engine_done(&world->engine);
-    free(world);
 }
 
 /* They come one after the other, each a moment later. */
@@ -237,7 +219,7 @@ int main(void)
     Suite *suite = suite_create("lanes");
     TCase *tcase = tcase_create("lanes");
 
-    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_checked_fixture(tcase, begin, told_finish);
     tcase_add_test(tcase, one_that_overtakes_too_often_is_seen);
     tcase_add_test(tcase, what_a_waiter_was_overtaken_before_it_came_back_counts);
     tcase_add_loop_test(tcase, a_lower_priority_that_came_later_never_goes_first, 0, 3);
@@ -253,9 +235,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_member_has_to_go_before_those_that_came_after_its_fellow,
                         0, 2);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }
