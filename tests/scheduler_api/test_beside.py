@@ -85,9 +85,7 @@ class Replica(BesideWorld):
         return self
 
     def __exit__(self, *error):
-        self.kill_hamid()
-        for thread in self.asked:
-            thread.join(peers.PATIENCE)
+        self.end_hamid()
 
 
 def gpus(count):

@@ -39,9 +39,7 @@ class World:
         return self
 
     def __exit__(self, *error):
-        self.kill_hamid()
-        for thread in self.asked:
-            thread.join(peers.PATIENCE)
+        self.end_hamid()
         self.server.close()
 
     def start_hamid(self, listen="127.0.0.1:0"):
@@ -74,6 +72,12 @@ class World:
     def kill_hamid(self):
         self.hamid.kill()
         self.hamid.wait(peers.PATIENCE)
+
+    def end_hamid(self):
+        """And all who asked it have their answers."""
+        self.kill_hamid()
+        for thread in self.asked:
+            thread.join(peers.PATIENCE)
 
     def ask(self, path, method="GET", headers=(), address=None):
         """Status, content type, body and headers of an answer."""

@@ -256,24 +256,20 @@ END_TEST
 START_TEST(a_release_promotes_the_newest_that_is_left)
 {
     static struct scripted_wait a, b, c;
-    static struct scripted_done done;
 
     beside_take(&a, "a", GPU1);
     beside_take(&b, "b", GPU2);
     beside_take(&c, "c", GPU3);
     unsigned permit = beside_permit_of("b");
-    scripted_release(&done, b.lease, 1000); /* the cover is another's */
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&b); /* the cover is another's */
     ck_assert_str_eq(beside_value(permit), "");
     ck_assert_str_eq(beside_record(0).uid, "uid-c");
     beside_assert_sound();
-    scripted_release(&done, c.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&c);
     ck_assert_str_eq(beside_record(0).uid, "uid-a");
     beside_assert_sound();
     size_t reads = scripted_count(SCRIPTED_READ);
-    scripted_release(&done, a.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&a);
     beside_assert_empty();
     ck_assert_uint_eq(scripted_count(SCRIPTED_READ), reads);
     ck_assert_uint_eq(scripted_stats().releases, 3);
@@ -283,25 +279,22 @@ END_TEST
 START_TEST(of_several_that_are_left_the_newest_is_promoted)
 {
     static struct scripted_wait a, b, c, d;
-    static struct scripted_done done;
 
     beside_take(&a, "a", GPU1);
     beside_take(&b, "b", GPU2);
     beside_take(&c, "c", GPU3);
-    scripted_release(&done, b.lease,
-                     1000); /* so that the newest is not in the last permit */
+    beside_release(&b); /* so that the newest is not in the last permit */
     beside_take(&d, "d", GPU2);
     beside_take(&b, "b", "amd.com/gpu=1");
     ck_assert_uint_lt(beside_permit_of("d"), beside_permit_of("c"));
-    scripted_release(&done, b.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&b);
     ck_assert_str_eq(beside_record(0).uid, "uid-d");
     beside_assert_sound();
-    scripted_release(&done, d.lease, 1000);
+    beside_release(&d);
     ck_assert_str_eq(beside_record(0).uid, "uid-c");
-    scripted_release(&done, c.lease, 1000);
+    beside_release(&c);
     ck_assert_str_eq(beside_record(0).uid, "uid-a");
-    scripted_release(&done, a.lease, 1000);
+    beside_release(&a);
     beside_assert_empty();
 }
 END_TEST
@@ -350,15 +343,14 @@ START_TEST(the_same_pod_shares_its_grant_beside_others)
     beside_assert_granted(&again, "a");
     ck_assert_uint_eq(hami_lease_fence(a.lease), hami_lease_fence(again.lease));
     ck_assert_uint_eq(beside_held(), 2);
-    scripted_release(&done, a.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&a);
     ck_assert_uint_eq(beside_held(), 2);
     scripted_check(&done, again.lease, 1000);
     ck_assert_int_eq(done.code, 0);
-    scripted_release(&done, again.lease, 1000);
+    beside_release(&again);
     ck_assert_uint_eq(beside_held(), 1);
     beside_assert_sound();
-    scripted_release(&done, b.lease, 1000);
+    beside_release(&b);
     beside_assert_empty();
 }
 END_TEST

@@ -84,11 +84,10 @@ START_TEST(thousands_of_equal_pods_are_served_in_order_and_distinct_ones_beside)
     beside_take(&late, "a", GPU2); /* behind more than are looked at */
     beside_assert_waits(&late, "a");
     for (int i = 0; i < MANY; i++) {
-        static struct scripted_done done;
         beside_assert_granted(&waits[i], "p");
         ck_assert(i + 1 == MANY || !waits[i + 1].ended);
         served += !late.ended;
-        scripted_release(&done, waits[i].lease, 1000);
+        beside_release(&waits[i]);
     }
     ck_assert_uint_lt(served, MANY - 200);
     beside_hand_off(&late, "a");
@@ -275,7 +274,6 @@ START_TEST(equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobo
     static struct scripted_wait holds[5], queue[5], distinct, all;
     struct hami_nodelock_request request;
     struct hami_error error = HAMI_ERROR_INIT;
-    static struct scripted_done done;
 
     beside_restart((struct hami_nodelock_config){.side_by_side = 8,
                                                  .flags = HAMI_NODELOCK_REFUSE_EARLY},
@@ -284,7 +282,7 @@ START_TEST(equal_pods_are_foreseen_one_by_one_and_distinct_ones_refused_for_nobo
         char name[2] = {(char)('a' + i), '\0'};
         beside_take(&holds[i], name, GPU1);
         scripted_advance(1000);
-        scripted_release(&done, holds[i].lease, 1000);
+        beside_release(&holds[i]);
     }
     for (int i = 0; i < 5; i++) {
         char name[2] = {(char)('m' + i), '\0'};
@@ -372,8 +370,7 @@ START_TEST(a_shutdown_ends_waits_and_leaves_what_is_held_beside_others)
     ck_assert_uint_eq(beside_held(), 2);
     scripted_check(&done, a.lease, 1000);
     ck_assert_int_eq(done.code, 0);
-    scripted_release(&done, a.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&a);
     ck_assert_uint_eq(beside_held(), 1);
     beside_assert_sound();
     beside_hand_off(&b, "b");
@@ -394,8 +391,7 @@ START_TEST(a_lock_beside_others_that_vanishes_is_lost_and_no_other)
     ck_assert_int_eq(done.code, HAMI_E_LOST);
     scripted_check(&done, b.lease, 1000);
     ck_assert_int_eq(done.code, 0);
-    scripted_release(&done, b.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&b);
     beside_assert_empty();
 }
 END_TEST

@@ -110,14 +110,12 @@ END_TEST
 START_TEST(a_release_covers_the_node_with_an_odd_lock_where_only_that_is_left)
 {
     static struct scripted_wait a;
-    static struct scripted_done done;
 
     beside_take(&a, "a", GPU1);
     put_bound("z", "n1", false);
     beside_put(8, odd[_i].lock, odd[_i].lease);
     scripted_dispatch();
-    scripted_release(&done, a.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&a);
     ck_assert_str_eq(beside_value(0), odd[_i].lock);
     ck_assert_str_eq(beside_lease(0), odd[_i].lease ? odd[_i].lease : "");
     ck_assert_uint_eq(beside_held(), 1);
@@ -348,14 +346,12 @@ END_TEST
 START_TEST(the_last_release_leaves_the_higher_memory_in_a_cover_of_anothers)
 {
     static struct scripted_wait a;
-    static struct scripted_done done;
 
     beside_take(&a, "a", GPU2);
     put_others(6, "o", GPU1, true);
     beside_put(6, NULL, NULL); /* with its memory */
     scripted_dispatch();
-    scripted_release(&done, a.lease, 1000);
-    ck_assert_int_eq(done.code, 0);
+    beside_release(&a);
     beside_assert_empty();
     ck_assert_uint_eq(beside_record(0).last_fence, 5006);
 }

@@ -81,6 +81,14 @@ void beside_hand_off(struct scripted_wait *wait, const char *name)
     scripted_dispatch();
 }
 
+void beside_release(struct scripted_wait *wait)
+{
+    static struct scripted_done done;
+
+    scripted_release(&done, wait->lease, 1000);
+    ck_assert_msg(done.ended && done.code == 0, "%d", done.code);
+}
+
 uint64_t beside_bind(struct scripted_wait *wait, const char *name)
 {
     struct hami_owner_facts facts = facts_of(name);

@@ -30,6 +30,8 @@ void beside_take(struct scripted_wait *wait, const char *name, const char *calls
 uint64_t beside_bind(struct scripted_wait *wait, const char *name);
 /* Leaves the lock to the node side without a bind. */
 void beside_hand_off(struct scripted_wait *wait, const char *name);
+/* Its lock is given back, with success. */
+void beside_release(struct scripted_wait *wait);
 /* The node side has served it: its last write is the success on the pod. */
 void beside_serve(const char *name, uint64_t fence);
 void beside_bind_and_serve(struct scripted_wait *wait, const char *name);
