@@ -89,7 +89,7 @@ def written(upper):
 def trial(base, source, kubesim, files):
     root = overlay(base)
     for name in ("source", "packages"):
-        (root / name).mkdir()
+        (root / name).mkdir(exist_ok=True)
     mount("--bind", source, root / "source")
     mount("-o", "remount,bind,ro", root / "source")
     subprocess.run(["cp", *files, kubesim, root / "packages"], check=True)
