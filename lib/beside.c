@@ -6,17 +6,17 @@
 
 #include <string.h>
 
+#include "hash.h"
+
 void hami_internal_beside_read(const char *calls, struct hami_internal_call_set *ret)
 {
     const char *at = calls;
 
     ret->count = 0;
     while (*at && ret->count < HAMI_NODELOCK_CALL_COUNT_MAX) {
-        uint64_t hash = UINT64_C(14695981039346656037);
-        for (; *at && *at != ','; at++) {
-            hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-        }
+        uint64_t hash = hami_internal_hash_until(at, ',', 0);
         ret->hashes[ret->count++] = hash ? hash : 1;
+        at += strcspn(at, ",");
         at += *at == ',';
     }
 }

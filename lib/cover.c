@@ -63,27 +63,16 @@ bool hami_internal_cover_excludes(const struct hami_wait *wait,
 
 /* ---- claims ---- */
 
-static uint64_t bit_of(const struct hami_internal_node *node,
-                       const struct hami_internal_slot *slot)
-{
-    size_t index = 0;
-
-    while (node->slots[index] != slot) {
-        index++;
-    }
-    return UINT64_C(1) << index;
-}
-
 static void claim(struct hami_internal_round *round,
                   const struct hami_internal_slot *slot)
 {
-    round->claimed |= bit_of(round->node, slot);
+    round->claimed |= hami_internal_look_bit(round, slot);
 }
 
 static bool is_claimed(const struct hami_internal_round *round,
                        const struct hami_internal_slot *slot)
 {
-    return (round->claimed & bit_of(round->node, slot)) != 0;
+    return (round->claimed & hami_internal_look_bit(round, slot)) != 0;
 }
 
 /* Nobody who comes later has any of them. */

@@ -216,6 +216,17 @@ static enum hami_internal_look look_at_released(const struct hami_internal_round
     return has_rival(round, slot) ? LOOK_BLOCKED : LOOK_AVAILABLE;
 }
 
+uint64_t hami_internal_look_bit(const struct hami_internal_round *round,
+                                const struct hami_internal_slot *slot)
+{
+    size_t index = 0;
+
+    while (round->node->slots[index] != slot) {
+        index++;
+    }
+    return UINT64_C(1) << index;
+}
+
 enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *round,
                                                    const struct hami_wait *wait,
                                                    struct hami_internal_slot *slot)

@@ -24,6 +24,10 @@ struct hami_internal_round {
     bool glances;                        /* a look is to start nothing */
 };
 
+/* The slot's bit in round.claimed. */
+uint64_t hami_internal_look_bit(const struct hami_internal_round *round,
+                                const struct hami_internal_slot *slot);
+
 /* Can this waiter have the record now? May start one operation. */
 enum hami_internal_look hami_internal_look_at_slot(struct hami_internal_round *round,
                                                    const struct hami_wait *wait,

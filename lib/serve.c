@@ -31,17 +31,6 @@ void hami_internal_serve_consider(struct hami_internal_node *node, uint64_t due_
     }
 }
 
-static size_t slot_index(const struct hami_internal_node *node,
-                         const struct hami_internal_slot *slot)
-{
-    size_t index = 0;
-
-    while (node->slots[index] != slot) {
-        index++;
-    }
-    return index;
-}
-
 /* The permit that its own lock stands in: another one would be a second for the same
  * owner. */
 static struct hami_internal_slot *own_permit(const struct hami_internal_round *round,
@@ -72,13 +61,13 @@ static enum hami_internal_look choose_slot(struct hami_internal_round *round,
     }
     *ret = own_permit(round, wait, key);
     if (*ret) {
-        round->claimed |= UINT64_C(1) << slot_index(round->node, *ret);
+        round->claimed |= hami_internal_look_bit(round, *ret);
         return hami_internal_look_at_slot(round, wait, *ret);
     }
     for (size_t permit = 0; permit < key->permits; permit++) {
         struct hami_internal_slot *slot =
             hami_internal_node_slot(round->node, key, permit);
-        uint64_t bit = UINT64_C(1) << slot_index(round->node, slot);
+        uint64_t bit = hami_internal_look_bit(round, slot);
         all |= bit;
         if (round->claimed & bit) {
             continue;
